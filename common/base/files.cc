@@ -1,0 +1,95 @@
+#include "common/base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/fd.h"
+#include "common/base/status_macros.h"
+
+namespace sassay {
+namespace {
+
+absl::Status ErrnoStatus(absl::string_view what, const std::filesystem::path& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat(what, " ", path.string()));
+}
+
+absl::Status WriteAll(int fd, absl::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus("write", path);
+    }
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("open", path);
+  struct stat facts {};
+  if (::fstat(fd.get(), &facts) != 0) return ErrnoStatus("stat", path);
+  if (S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path.string(), " is a directory"));
+  std::string content;
+  content.reserve(static_cast<size_t>(facts.st_size));
+  char chunk[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(fd.get(), chunk, sizeof(chunk));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus("read", path);
+    if (got == 0) return content;
+    if (content.size() + static_cast<size_t>(got) > limit_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path.string(), " is larger than the limit of ", limit_bytes, " bytes"));
+    }
+    content.append(chunk, static_cast<size_t>(got));
+  }
+}
+
+absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content) {
+  const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
+  std::string temporary = (directory / absl::StrCat(".", path.filename().string(), ".XXXXXX")).string();
+  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("create", temporary);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(fd.get(), 0666 & ~mask);
+  absl::Status status = WriteAll(fd.get(), content, temporary);
+  if (status.ok() && ::fsync(fd.get()) != 0) status = ErrnoStatus("sync", temporary);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus("rename to", path);
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  UniqueFd directory_fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory_fd.valid()) ::fsync(directory_fd.get());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TemporaryDirectory> TemporaryDirectory::Create(absl::string_view prefix,
+                                                              const std::filesystem::path& parent) {
+  std::filesystem::path base = parent;
+  if (base.empty()) {
+    const char* configured = std::getenv("TMPDIR");
+    base = configured != nullptr && *configured != '\0' ? configured : "/tmp";
+  }
+  std::string name = (base / absl::StrCat(prefix, ".XXXXXX")).string();
+  if (::mkdtemp(name.data()) == nullptr) return ErrnoStatus("create directory", name);
+  return TemporaryDirectory(name);
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace sassay

@@ -1,0 +1,43 @@
+// Small files, whole; and directories that go away by themselves.
+#ifndef SASSAY_COMMON_BASE_FILES_H_
+#define SASSAY_COMMON_BASE_FILES_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace sassay {
+
+// Reads a regular file whole. NOT_FOUND if it is missing, RESOURCE_EXHAUSTED past `limit_bytes`.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes = uint64_t{1} << 30);
+
+// Writes beside `path`, syncs, and renames: a reader sees the old content or the new, never a mixture, and after a
+// crash the new content is on disk if OK was returned.
+absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content);
+
+// A fresh directory (mode 0700) that is removed with everything in it on destruction. Move-only.
+class TemporaryDirectory {
+ public:
+  // Under $TMPDIR or /tmp, or under `parent` if given; the name begins with `prefix`.
+  static absl::StatusOr<TemporaryDirectory> Create(absl::string_view prefix, const std::filesystem::path& parent = {});
+  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  TemporaryDirectory& operator=(TemporaryDirectory&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~TemporaryDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace sassay
+
+#endif  // SASSAY_COMMON_BASE_FILES_H_

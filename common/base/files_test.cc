@@ -1,0 +1,46 @@
+#include "common/base/files.h"
+
+#include <gtest/gtest.h>
+
+namespace sassay {
+namespace {
+
+TEST(Files, WrittenContentIsReadBackAndNoTemporaryRemains) {
+  auto directory = TemporaryDirectory::Create("files_test");
+  ASSERT_TRUE(directory.ok());
+  const auto path = directory->path() / "x";
+  ASSERT_TRUE(WriteFileAtomically(path, "one").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, "two").ok());
+  EXPECT_EQ(*ReadFile(path), "two");
+  const auto entries = std::filesystem::directory_iterator(directory->path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+TEST(Files, MissingFileIsNotFoundAndNamesThePath) {
+  const auto content = ReadFile("/nowhere/at/all");
+  EXPECT_EQ(content.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(content.status().message().find("/nowhere/at/all"), std::string::npos);
+}
+
+TEST(Files, ReadingStopsAtTheLimit) {
+  auto directory = TemporaryDirectory::Create("files_test");
+  ASSERT_TRUE(directory.ok());
+  const auto path = directory->path() / "x";
+  ASSERT_TRUE(WriteFileAtomically(path, "0123456789").ok());
+  EXPECT_EQ(ReadFile(path, 9).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(ReadFile(path, 10).ok());
+}
+
+TEST(Files, TemporaryDirectoryGoesAwayWithItsContent) {
+  std::filesystem::path path;
+  {
+    auto directory = TemporaryDirectory::Create("files_test");
+    ASSERT_TRUE(directory.ok());
+    path = directory->path();
+    ASSERT_TRUE(WriteFileAtomically(path / "x", "one").ok());
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace sassay

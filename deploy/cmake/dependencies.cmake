@@ -1,0 +1,24 @@
+# Everything comes from packages that deploy/install_dependencies.sh installs.
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(absl CONFIG REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(fmt CONFIG REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+find_package(nlohmann_json CONFIG REQUIRED)
+find_package(CLI11 CONFIG REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(GTest CONFIG REQUIRED)
+find_package(benchmark CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+
+# The CUDA toolkit gives headers and nvcc; nothing of it is linked. deploy/install_dependencies.sh puts it into .venv where
+# the machine has none.
+find_path(SASSAY_CUDA_INCLUDE cuda.h
+  HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include ${PROJECT_SOURCE_DIR}/.venv/cuda/include REQUIRED)
+find_program(SASSAY_NVCC nvcc
+  HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin ${PROJECT_SOURCE_DIR}/.venv/cuda/bin REQUIRED)

@@ -1,0 +1,48 @@
+// The seam between the queue, which owns a submission's life, and the pipeline, which judges it.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_JOB_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_JOB_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "sassay/v1/profiler.pb.h"
+#include "sassay/v1/verdict.pb.h"
+
+namespace sassay {
+
+// One attempt at one submission.
+struct Job {
+  std::string submission_id;
+  std::string tenant;
+  sassay::v1::ProfileRequest request;
+  std::string bundle_bytes;  // hostile until admission has validated them; their SHA-256 has been checked
+  uint32_t attempt = 1;
+  absl::Time deadline;  // of the run
+};
+
+// How the pipeline speaks while it works. Calls come from the thread that runs the job; `cancelled` may be polled from
+// any.
+class JobObserver {
+ public:
+  virtual ~JobObserver() = default;
+  virtual void StageStarted(sassay::v1::Stage stage, absl::string_view device) = 0;
+  virtual void StageFinished(const sassay::v1::StageReport& report) = 0;
+  // Somebody asked to stop, or the lease was lost: give up at once.
+  virtual bool cancelled() const = 0;
+};
+
+// Judges jobs. Thread-safe: the dispatcher runs as many at once as `concurrency` says.
+class JobRunner {
+ public:
+  virtual ~JobRunner() = default;
+  // Never fails: our own trouble is a verdict with status INFRA_ERROR. submission_id, attempt and decided_at are filled
+  // in.
+  virtual sassay::v1::Verdict Run(const Job& job, JobObserver& observer) = 0;
+  virtual uint32_t concurrency() const = 0;
+};
+
+}  // namespace sassay
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_JOB_H_
