@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Installs what building, running and testing Sassay needs on Debian 12 (or a relative with apt), and nothing that is there already.
+# Idempotent; silent where there is nothing to do. Works as root or with sudo.
+#
+#   deploy/install_dependencies.sh [--check]     --check only lists what is missing; exit status 1 if anything is.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build_packages=(
+  g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv
+  libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
+  libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev prometheus-cpp-dev
+  libsqlite3-dev libseccomp-dev libssl-dev libzstd-dev libpugixml-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  bubblewrap binutils openssl
+)
+# CUDA parts for machines without a toolkit, from PyPI, pinned to the driver generation of the lab (13.0).
+cuda_wheels=(
+  nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96
+  nvidia-cuda-cccl==13.0.85
+)
+# Wheels that are useful beside any toolkit: headers for tvm_ffi candidates, the disassembler for static SASS families
+# (older releases than 13.2 are not published as wheels; it reads older cubins).
+tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78)
+
+missing_packages() {
+  dpkg-query -W -f='${Package} ${Status}\n' "$@" 2>/dev/null | awk '/ok installed$/ {print $1}' | sed 's/:.*//' | sort -u >"$known"
+  printf '%s\n' "$@" | sort -u | comm -23 - "$known"
+}
+
+has_toolkit() {
+  local home
+  for home in "${SASSAY_CUDA_HOME:-}" "${CUDA_HOME:-}" /usr/local/cuda; do
+    if [[ -n $home && -x $home/bin/nvcc && -f $home/include/cuda_runtime.h ]]; then return 0; fi
+  done
+  return 1
+}
+
+missing_wheels() {
+  local wheel name
+  for wheel in "$@"; do
+    name=${wheel%%==*}
+    compgen -G ".venv/lib/python3*/site-packages/${name//-/_}-${wheel##*==}*.dist-info" >/dev/null || echo "$wheel"
+  done
+}
+
+known=$(mktemp)
+log=$(mktemp)
+trap 'rm -f "$known" "$log"' EXIT
+
+mapfile -t packages < <(missing_packages "${build_packages[@]}")
+wheels=("${tool_wheels[@]}")
+has_toolkit || wheels+=("${cuda_wheels[@]}")
+mapfile -t wheels < <(missing_wheels "${wheels[@]}")
+
+if [[ ${1:-} == --check ]]; then
+  [[ ${#packages[@]} -eq 0 ]] || echo "missing Debian packages: ${packages[*]}"
+  [[ ${#wheels[@]} -eq 0 ]] || echo "missing Python wheels in .venv: ${wheels[*]}"
+  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 ]]
+  exit
+fi
+
+quietly() {
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    echo "install_dependencies: failed: $*" >&2
+    exit 1
+  fi
+}
+
+if [[ ${#packages[@]} -gt 0 ]]; then
+  command -v apt-get >/dev/null || {
+    echo "install_dependencies: needs apt-get (Debian 12 or a relative), or install by hand: ${packages[*]}" >&2
+    exit 1
+  }
+  as_root=()
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null || {
+      echo "install_dependencies: run as root or install sudo; missing: ${packages[*]}" >&2
+      exit 1
+    }
+    as_root=(sudo)
+  fi
+  echo "installing ${#packages[@]} Debian packages: ${packages[*]}" >&2
+  quietly "${as_root[@]}" apt-get update -qq
+  quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
+fi
+
+if [[ ${#wheels[@]} -gt 0 ]]; then
+  echo "installing ${#wheels[@]} Python wheels into .venv: ${wheels[*]}" >&2
+  [[ -x .venv/bin/pip ]] || quietly /usr/bin/python3 -m venv .venv
+  quietly .venv/bin/pip install --quiet --disable-pip-version-check --no-deps "${wheels[@]}"
+  # The CUDA wheels of one generation share a folder laid out like a toolkit; give it a stable name.
+  ln -sfn "$(cd .venv/lib/python3*/site-packages/nvidia/cu13 && pwd)" .venv/cuda
+fi
