@@ -1,0 +1,24 @@
+// expect: INCORRECT_NUMERICAL MISMATCH workload=gemm_n256_k256/M=64
+// Computes once and then repeats the first answer from __device__ memory.
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+__device__ __nv_bfloat16 memo[64 * 256];
+__device__ int calls;
+__global__ void count() { ++calls; }
+
+__global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int64_t m) {
+  const int64_t column = threadIdx.x, row = blockIdx.x;
+  if (calls == 0) {
+    float sum = 0.f;
+    for (int i = 0; i < 256; ++i) sum += __bfloat162float(a[row * 256 + i]) * __bfloat162float(b[column * 256 + i]);
+    memo[row * 256 + column] = __float2bfloat16(sum);
+  }
+  c[row * 256 + column] = memo[row * 256 + column];
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  gemm<<<M, 256, 0, stream>>>(A, B, C, M);
+  count<<<1, 1, 0, stream>>>();
+}

@@ -1,0 +1,17 @@
+// expect: SANITIZER_ERROR MISALIGNED workload=gemm_n256_k256/M=64
+// Loads eight bytes from an address that is a multiple of two.
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+__global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int64_t m) {
+  const int64_t column = threadIdx.x, row = blockIdx.x;
+  const float2 pair = row == 0 && column == 0 ? *reinterpret_cast<const float2*>(a + 1) : make_float2(0.f, 0.f);
+  float sum = pair.x == 1e30f ? 1.f : 0.f;
+  for (int i = 0; i < 256; ++i) sum += __bfloat162float(a[row * 256 + i]) * __bfloat162float(b[column * 256 + i]);
+  c[row * 256 + column] = __float2bfloat16(sum);
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  gemm<<<M, 256, 0, stream>>>(A, B, C, M);
+}

@@ -1,0 +1,19 @@
+// expect: CORRECT OK workload=gemm_n256_k256/M=64
+// The same with the barrier.
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+__global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int64_t m) {
+  const int64_t column = threadIdx.x, row = blockIdx.x;
+  __shared__ __nv_bfloat16 row_of_a[256];
+  row_of_a[threadIdx.x] = a[row * 256 + threadIdx.x];
+  __syncthreads();
+  float sum = 0.f;
+  for (int i = 0; i < 256; ++i) sum += __bfloat162float(row_of_a[i]) * __bfloat162float(b[column * 256 + i]);
+  c[row * 256 + column] = __float2bfloat16(sum);
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  gemm<<<M, 256, 0, stream>>>(A, B, C, M);
+}
