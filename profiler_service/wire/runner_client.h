@@ -1,0 +1,67 @@
+// A runner as the stages see it: four questions, typed.
+#ifndef SASSAY_PROFILER_SERVICE_WIRE_RUNNER_CLIENT_H_
+#define SASSAY_PROFILER_SERVICE_WIRE_RUNNER_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "profiler_service/wire/worker.pb.h"
+#include "profiler_service/wire/worker_process.h"
+
+namespace sassay::wire {
+
+// What a runner may take beyond the device's own deadline: filling buffers, copying, tidying up, writing findings.
+inline constexpr absl::Duration kRunnerGrace = absl::Seconds(20);
+// Loading a module: ptxas has run already, so only the driver's loader or the emulator's parser.
+inline constexpr absl::Duration kRunnerLoadTimeout = absl::Seconds(60);
+
+// One runner, for one candidate and one stage. Destruction kills it.
+//
+// Life cycle: Load, Bind, Setup, Steady as often as wanted; after a reply whose outcome is not OK, or a failure, give
+// the runner up. Threads: one thread asks; Kill from any thread (Call's contract in worker_process.h). Failure: a
+// Status is our own trouble (the runner was lost, late or cancelled); what the candidate did is in the reply, which has
+// been bounded: at most kMaxFindings findings and warps, strings cut.
+class RunnerClient {
+ public:
+  static constexpr int kMaxFindings = 64;
+  static constexpr size_t kMaxTextBytes = 64 << 10;
+
+  explicit RunnerClient(std::unique_ptr<WorkerProcess> process) : process_(std::move(process)) {}
+
+  // Waits for the first message of a fresh runner. INFRA outcomes become UNAVAILABLE with the runner's reason.
+  absl::Status WaitReady(absl::Time deadline);
+  // What the runner runs on; valid after WaitReady.
+  const sassay::v1::Versions& versions() const { return versions_; }
+
+  // `bundle` must hold exactly the plan to run.
+  absl::StatusOr<sassay::worker::RunnerReply> Load(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode);
+  // Hands over the judge's memory; `descriptors[region.memory()]` is the object a region lies in.
+  absl::StatusOr<sassay::worker::RunnerReply> Bind(absl::Span<const sassay::worker::SharedRegion> regions,
+                                                   absl::Span<const int> descriptors);
+  absl::StatusOr<sassay::worker::RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline);
+  // `samples` and `warmups` count in TIMED mode only.
+  absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline,
+                                                     uint32_t samples = 0, uint32_t warmups = 0);
+
+  void Kill() { process_->Kill(); }
+  WorkerProcess& process() { return *process_; }
+
+ private:
+  absl::StatusOr<sassay::worker::RunnerReply> Ask(const sassay::worker::RunnerRequest& request,
+                                                  absl::Span<const int> descriptors, absl::Duration timeout);
+
+  std::unique_ptr<WorkerProcess> process_;
+  sassay::v1::Versions versions_;
+};
+
+// The candidate's bundle with only the plan for `workload`, as Load wants it. NOT_FOUND names the plans that exist.
+absl::StatusOr<sassay::v1::Bundle> WithOnlyPlan(const sassay::v1::Bundle& bundle, absl::string_view workload);
+
+}  // namespace sassay::wire
+
+#endif  // SASSAY_PROFILER_SERVICE_WIRE_RUNNER_CLIENT_H_

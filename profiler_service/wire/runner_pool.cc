@@ -1,0 +1,136 @@
+#include "profiler_service/wire/runner_pool.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "common/base/proto_json.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/wire/runner_sandbox.h"
+
+namespace sassay::wire {
+namespace {
+
+constexpr absl::Duration kLongestBackoff = absl::Minutes(1);
+
+// All that a runner inherits: where the driver's libraries are, and lazily loading nothing.
+std::map<std::string, std::string> RunnerEnvironment() {
+  std::map<std::string, std::string> environment = {{"PATH", "/usr/local/cuda/bin:/usr/bin:/bin"},
+                                                    {"CUDA_MODULE_LOADING", "EAGER"},
+                                                    {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+                                                    {"CUDA_CACHE_DISABLE", "1"}};
+  const char* libraries = std::getenv("LD_LIBRARY_PATH");
+  if (libraries != nullptr) environment["LD_LIBRARY_PATH"] = libraries;
+  return environment;
+}
+
+}  // namespace
+
+WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string_view device,
+                                  sassay::worker::RunMode mode) {
+  WorkerOptions worker;
+  worker.name = "runner";
+  worker.argv = options.launcher;
+  worker.argv.push_back(options.runner_program);
+  worker.argv.push_back(absl::StrCat("--device=", device));
+  worker.argv.push_back(absl::StrCat("--mode=", EnumName(mode)));
+  worker.environment = RunnerEnvironment();
+  std::vector<std::filesystem::path> extra;
+  if (!options.launcher.empty()) extra.emplace_back(options.launcher.front());
+  worker.sandbox = RunnerSandbox(device, options.runner_program, extra);
+  worker.allow_unsandboxed = options.allow_unsandboxed;
+  return worker;
+}
+
+absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOptions& options, absl::string_view device,
+                                                          sassay::worker::RunMode mode, absl::Time deadline) {
+  ASSIGN_OR_RETURN(auto process, WorkerProcess::Start(RunnerWorkerOptions(options, device, mode)));
+  auto runner = std::make_unique<RunnerClient>(std::move(process));
+  RETURN_IF_ERROR(runner->WaitReady(std::min(deadline, absl::Now() + options.start_timeout)));
+  return runner;
+}
+
+RunnerPool::RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {
+  refiller_ = std::thread([this] { Refill(); });
+}
+
+RunnerPool::~RunnerPool() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  refiller_.join();
+}
+
+void RunnerPool::Keep(absl::string_view device, sassay::worker::RunMode mode, uint32_t count) {
+  absl::MutexLock lock(&mutex_);
+  shelves_[Key(std::string(device), mode)].wanted = count;
+  changed_.SignalAll();
+}
+
+absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Acquire(absl::string_view device,
+                                                                  sassay::worker::RunMode mode, absl::Time deadline) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto shelf = shelves_.find(Key(std::string(device), mode));
+    if (shelf != shelves_.end() && !shelf->second.spares.empty()) {
+      auto runner = std::move(shelf->second.spares.back());
+      shelf->second.spares.pop_back();
+      changed_.SignalAll();
+      return runner;
+    }
+  }
+  return StartRunner(options_, device, mode, deadline);
+}
+
+absl::optional<RunnerPool::Key> RunnerPool::NextNeed() {
+  const absl::Time now = absl::Now();
+  for (const auto& [key, shelf] : shelves_) {
+    if (shelf.spares.size() < shelf.wanted && quiet_.count(key.first) == 0 && shelf.retry_at <= now) return key;
+  }
+  return absl::nullopt;
+}
+
+void RunnerPool::Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerClient>> runner) {
+  absl::MutexLock lock(&mutex_);
+  Shelf& shelf = shelves_[key];
+  starting_.clear();
+  changed_.SignalAll();
+  if (runner.ok()) {
+    shelf.spares.push_back(*std::move(runner));
+    shelf.backoff = absl::Seconds(1);
+    return;
+  }
+  shelf.retry_at = absl::Now() + shelf.backoff;
+  shelf.backoff = std::min(shelf.backoff * 2, kLongestBackoff);
+}
+
+void RunnerPool::Refill() {
+  for (;;) {
+    absl::optional<Key> need;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!stopping_ && !(need = NextNeed()).has_value()) changed_.WaitWithTimeout(&mutex_, absl::Seconds(1));
+      if (stopping_) return;
+      starting_ = need->first;
+    }
+    Shelve(*need, StartRunner(options_, need->first, need->second, absl::InfiniteFuture()));
+  }
+}
+
+RunnerPool::Quiet::Quiet(RunnerPool& pool, std::string device) : pool_(pool), device_(std::move(device)) {
+  absl::MutexLock lock(&pool_.mutex_);
+  ++pool_.quiet_[device_];
+  while (pool_.starting_ == device_) pool_.changed_.Wait(&pool_.mutex_);
+}
+
+RunnerPool::Quiet::~Quiet() {
+  absl::MutexLock lock(&pool_.mutex_);
+  if (--pool_.quiet_[device_] == 0) pool_.quiet_.erase(device_);
+  pool_.changed_.SignalAll();
+}
+
+}  // namespace sassay::wire

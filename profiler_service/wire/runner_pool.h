@@ -1,0 +1,105 @@
+// Spare runners, started ahead of time.
+//
+// Why: creating a context takes about 0.3 s on a GPU, and a runner serves one candidate only. With a spare waiting, the
+// candidate never pays for it.
+#ifndef SASSAY_PROFILER_SERVICE_WIRE_RUNNER_POOL_H_
+#define SASSAY_PROFILER_SERVICE_WIRE_RUNNER_POOL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "common/sandbox/sandbox.h"
+#include "profiler_service/wire/runner_client.h"
+#include "profiler_service/wire/worker.pb.h"
+
+namespace sassay::wire {
+
+struct RunnerPoolOptions {
+  // Absolute path of profiler-runner.
+  std::string runner_program;
+  // Put in front of the runner's own command line (compute-sanitizer and its options); empty otherwise.
+  std::vector<std::string> launcher;
+  // Set where the operator allowed a machine without sandbox.
+  absl::optional<AllowUnsandboxed> allow_unsandboxed;
+  // What a fresh runner has to say "ready".
+  absl::Duration start_timeout = absl::Seconds(60);
+};
+
+// How to start one runner for `device` ("cuda:0", "emulated:sm_90a") in `mode`: argv, environment and sandbox.
+WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string_view device,
+                                  sassay::worker::RunMode mode);
+
+// Starts one runner and waits until it is ready.
+absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOptions& options, absl::string_view device,
+                                                          sassay::worker::RunMode mode, absl::Time deadline);
+
+// Hands out runners. Thread-safe. Destruction kills the spares.
+//
+// A thread of its own starts spares, so that no job's thread has to live as long as a runner, and stops trying for a
+// while (one second, doubling to a minute) when a device refuses. Acquire never depends on it: without a spare it
+// starts a runner itself.
+class RunnerPool {
+ public:
+  explicit RunnerPool(RunnerPoolOptions options);
+  ~RunnerPool();
+
+  // From now on `count` spares are kept for this device and mode.
+  void Keep(absl::string_view device, sassay::worker::RunMode mode, uint32_t count);
+
+  // A ready runner. Failures as StartRunner's: UNAVAILABLE the runner or its device is not there, with the reason;
+  // FAILED_PRECONDITION no sandbox.
+  absl::StatusOr<std::unique_ptr<RunnerClient>> Acquire(absl::string_view device, sassay::worker::RunMode mode,
+                                                        absl::Time deadline);
+
+  // While it lives no spare is started or ended on `device`: a context that comes or goes disturbs what is being timed.
+  class Quiet {
+   public:
+    Quiet(RunnerPool& pool, std::string device);
+    ~Quiet();
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+   private:
+    RunnerPool& pool_;
+    const std::string device_;
+  };
+
+ private:
+  using Key = std::pair<std::string, sassay::worker::RunMode>;
+  struct Shelf {
+    uint32_t wanted = 0;
+    std::vector<std::unique_ptr<RunnerClient>> spares;
+    absl::Time retry_at = absl::InfinitePast();
+    absl::Duration backoff = absl::Seconds(1);
+  };
+
+  void Refill();
+  // The shelf that needs a spare now, if any.
+  absl::optional<Key> NextNeed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerClient>> runner) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const RunnerPoolOptions options_;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::map<Key, Shelf> shelves_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> quiet_ ABSL_GUARDED_BY(mutex_);
+  // The device on which the thread is starting a spare right now.
+  std::string starting_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread refiller_;
+};
+
+}  // namespace sassay::wire
+
+#endif  // SASSAY_PROFILER_SERVICE_WIRE_RUNNER_POOL_H_

@@ -1,0 +1,59 @@
+#include "profiler_service/wire/runner_sandbox.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace sassay::wire {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+void ShowReadOnly(SandboxPolicy& policy, const fs::path& path) {
+  const std::pair<std::string, std::string> entry(path.string(), path.string());
+  const bool known = std::find(policy.read_only.begin(), policy.read_only.end(), entry) != policy.read_only.end();
+  if (!known && Exists(path)) policy.read_only.push_back(entry);
+}
+
+// The installed layout is bin/ beside lib/ (rpath $ORIGIN/../lib).
+void ShowProgram(SandboxPolicy& policy, const fs::path& program) {
+  ShowReadOnly(policy, program.parent_path());
+  const fs::path libraries = program.parent_path().parent_path() / "lib";
+  if (libraries != "/lib" && libraries != "/usr/lib") ShowReadOnly(policy, libraries);
+}
+
+void ShowGpu(SandboxPolicy& policy, absl::string_view index, const fs::path& root) {
+  const std::string gpu = absl::StrCat("nvidia", index);
+  for (const std::string& name : {gpu, std::string("nvidiactl"), std::string("nvidia-uvm"),
+                                  std::string("nvidia-uvm-tools"), std::string("nvidia-caps")}) {
+    const fs::path node = root / "dev" / name;
+    if (Exists(node)) policy.devices.push_back(node.string());
+  }
+  ShowReadOnly(policy, "/usr/local/nvidia");
+}
+
+}  // namespace
+
+SandboxPolicy RunnerSandbox(absl::string_view device, const fs::path& program,
+                            const std::vector<fs::path>& extra_programs, const fs::path& root) {
+  SandboxPolicy policy;
+  ShowProgram(policy, program);
+  for (const fs::path& extra : extra_programs) ShowReadOnly(policy, extra.parent_path().parent_path());
+  policy.loopback = !extra_programs.empty();
+  if (absl::ConsumePrefix(&device, "cuda:")) {
+    ShowGpu(policy, device, root);
+  } else {
+    policy.address_space_bytes = uint64_t{32} << 30;
+  }
+  return policy;
+}
+
+}  // namespace sassay::wire

@@ -1,0 +1,96 @@
+#include "profiler_service/wire/worker_process.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::wire {
+namespace {
+
+absl::StatusOr<Command> Confine(const Command& command, const WorkerOptions& options) {
+  if (!options.sandbox.has_value()) return command;
+  absl::StatusOr<Command> wrapped = WrapInSandbox(command, *options.sandbox);
+  if (wrapped.ok() || !options.allow_unsandboxed.has_value()) return wrapped;
+  if (wrapped.status().code() != absl::StatusCode::kFailedPrecondition) return wrapped;
+  return WrapWithoutSandbox(command, *options.sandbox, *options.allow_unsandboxed);
+}
+
+}  // namespace
+
+std::string Describe(const ExitReport& report) {
+  switch (report.kind) {
+    case ExitReport::Kind::kExited:
+      return absl::StrCat("exit status ", report.exit_code);
+    case ExitReport::Kind::kSignaled:
+      return absl::StrCat("signal ", report.signal_number, " (", strsignal(report.signal_number), ")");
+    case ExitReport::Kind::kTimedOut:
+      return "killed at its deadline";
+  }
+  return "an unknown end";
+}
+
+WorkerProcess::WorkerProcess(std::string name, Subprocess process, Channel channel)
+    : name_(std::move(name)), process_(std::move(process)), channel_(std::move(channel)) {}
+
+WorkerProcess::~WorkerProcess() { Kill(); }
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerOptions& options) {
+  ASSIGN_OR_RETURN(auto ends, Channel::CreatePair());
+  Command command;
+  command.argv = options.argv;
+  command.environment = options.environment;
+  // Standard error is the service's log; standard output stays closed to the device's printf.
+  command.inherit_fds = {{ends.second.fd(), kWorkerChannelFd}, {2, 2}};
+  ASSIGN_OR_RETURN(const Command confined, Confine(command, options));
+  ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(confined));
+  return absl::WrapUnique(new WorkerProcess(options.name, std::move(process), std::move(ends.first)));
+}
+
+absl::StatusOr<std::vector<UniqueFd>> WorkerProcess::Call(const google::protobuf::MessageLite& request,
+                                                          absl::Span<const int> descriptors,
+                                                          google::protobuf::MessageLite& reply, absl::Time deadline) {
+  if (absl::Status sent = channel_.Send(request, descriptors, deadline); !sent.ok()) return Explain(sent);
+  return Receive(reply, deadline);
+}
+
+absl::StatusOr<std::vector<UniqueFd>> WorkerProcess::Receive(google::protobuf::MessageLite& message,
+                                                             absl::Time deadline) {
+  absl::StatusOr<std::vector<UniqueFd>> received = channel_.Receive(message, deadline);
+  if (!received.ok()) return Explain(received.status());
+  return received;
+}
+
+absl::Status WorkerProcess::Explain(const absl::Status& status) {
+  if (killed_) return absl::CancelledError(absl::StrCat("the ", name_, " was killed on request"));
+  if (absl::IsUnavailable(status)) {
+    return absl::UnavailableError(absl::StrCat("the ", name_, " (pid ", pid(), ") was lost: ", HowItEnded()));
+  }
+  process_.Kill();
+  return absl::Status(status.code(), absl::StrCat("the ", name_, " (pid ", pid(), "): ", status.message()));
+}
+
+// The channel closes a moment before the process can be waited for.
+std::string WorkerProcess::HowItEnded() {
+  absl::StatusOr<ExitReport> report = process_.Wait(absl::Now() + absl::Seconds(1));
+  if (report.ok()) return Describe(*report);
+  process_.Kill();
+  return "it closed its channel and went on running";
+}
+
+void WorkerProcess::Kill() {
+  killed_ = true;
+  process_.Kill();
+}
+
+absl::StatusOr<ExitReport> WorkerProcess::CloseAndWait(absl::Time deadline) {
+  channel_.Release();
+  absl::StatusOr<ExitReport> report = process_.Wait(deadline);
+  if (!report.ok()) process_.Kill();
+  return report;
+}
+
+}  // namespace sassay::wire
