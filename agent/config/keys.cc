@@ -1,0 +1,89 @@
+#include "agent/config/keys.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "agent/config/suggest.h"
+
+namespace sassay::agent {
+namespace {
+
+using enum ValueKind;
+
+constexpr Key kKeys[] = {
+    {"abi", kChoice, "auto", "auto|c|tvm_ffi", false, true, "entry point's convention; auto finds it by symbol"},
+    {"allow_unsandboxed", kSwitch, "false", "", false, false,
+     "run compiler and host code without a sandbox where this machine offers none"},
+    {"arch", kChoice, "sm_90a", "sm_90a|sm_100a", false, true, "target architecture"},
+    {"ca_file", kPath, "", "", false, true, "PEM file with the certificate authority of the service; switches TLS on"},
+    {"cache_dir", kPath, "", "", false, false, "compile cache; default $XDG_CACHE_HOME/sassay or ~/.cache/sassay"},
+    {"cert_file", kPath, "", "", false, false, "PEM file with the client's certificate, for mutual TLS"},
+    {"color", kChoice, "auto", "auto|always|never", false, true, "colours on the terminal"},
+    {"cuda_home", kPath, "", "", false, false, "CUDA toolkit; default $CUDA_HOME, /usr/local/cuda, then PATH"},
+    {"definitions", kPathList, "", "", false, true, "folders with workload definitions of your own"},
+    {"device", kText, "", "", false, true,
+     "GPU model whose answers capture gives; default H200 for sm_90a, B200 for sm_100a"},
+    {"device_table", kPath, "", "", false, true, "JSON device table from `doctor --dump-device-table`"},
+    {"insecure", kSwitch, "false", "", false, false, "plaintext to a service that is not on this machine"},
+    {"key_file", kPath, "", "", false, false, "PEM file with the client's private key, for mutual TLS"},
+    {"profile", kChoice, "strict", "strict|lenient", false, true,
+     "how strictly host code is held to launching the same work"},
+    {"queue_deadline", kDuration, "", "", false, true, "how long a submission may wait; default: the service's"},
+    {"reconnect_deadline", kDuration, "5m", "", false, true, "how long to try again after the connection broke"},
+    {"run_deadline", kDuration, "", "", false, true, "how long the stages may take; default: the service's"},
+    {"service", kText, "127.0.0.1:50051", "", false, true, "profiling service, HOST:PORT"},
+    {"stages", kList, "", "", false, true, "stages to run (evaluate, sanitize, evidence, timing); default: all"},
+    {"token", kText, "", "", true, false, "bearer token; prefer token_file"},
+    {"token_file", kPath, "", "", false, false, "file with the bearer token"},
+    {"workload", kList, "", "", false, true, "workloads, as definition/AXIS=value"},
+};
+
+absl::Status CheckChoice(const Key& key, absl::string_view value) {
+  const std::vector<std::string> choices = absl::StrSplit(key.choices, '|');
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(key.name, " must be one of ", absl::StrJoin(choices, ", "), ", not \"",
+                                                 value, "\".", DidYouMean(value, choices)));
+}
+
+absl::Status CheckDuration(const Key& key, absl::string_view value) {
+  absl::Duration duration;
+  if (absl::ParseDuration(value, &duration) && duration > absl::ZeroDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key.name, " must be a duration such as 90s, 5m or 1h30m, not \"", value, "\"."));
+}
+
+}  // namespace
+
+absl::Span<const Key> Keys() { return kKeys; }
+
+const Key* FindKey(absl::string_view name) {
+  const auto found = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& key) { return key.name == name; });
+  return found == std::end(kKeys) ? nullptr : found;
+}
+
+std::vector<std::string> KeyNames() {
+  std::vector<std::string> names;
+  for (const Key& key : kKeys) names.push_back(key.name);
+  return names;
+}
+
+std::string EnvironmentVariable(const Key& key) { return absl::StrCat("SASSAY_", absl::AsciiStrToUpper(key.name)); }
+
+std::string FlagName(const Key& key) {
+  return key.secret ? "" : absl::StrCat("--", absl::StrReplaceAll(key.name, {{"_", "-"}}));
+}
+
+absl::Status CheckValue(const Key& key, absl::string_view value) {
+  if (value.empty()) return absl::OkStatus();
+  if (key.kind == kChoice) return CheckChoice(key, value);
+  if (key.kind == kDuration) return CheckDuration(key, value);
+  if (key.kind != kSwitch || value == "true" || value == "false") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(key.name, " must be true or false, not \"", value, "\"."));
+}
+
+}  // namespace sassay::agent

@@ -1,0 +1,127 @@
+#include "agent/config/settings.h"
+
+#include "agent/config/keys.h"
+#include "common/base/files.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sassay::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+// A home with a project below it.
+class SettingsTest : public ::testing::Test {
+ protected:
+  SettingsTest() : root_(*TemporaryDirectory::Create("settings")) {
+    fs::create_directories(Home() / ".config/sassay");
+    fs::create_directories(Home() / "project/src/deep");
+    sources_.environment["HOME"] = Home();
+    sources_.working_directory = Home() / "project/src/deep";
+  }
+  fs::path Home() const { return root_.path() / "home"; }
+  void WriteUser(const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(Home() / ".config/sassay/config.json", text).ok());
+  }
+  void WriteProject(const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(Home() / "project/.sassay.json", text).ok());
+  }
+  std::string Error() { return std::string(Settings::Resolve(sources_).status().message()); }
+
+  TemporaryDirectory root_;
+  SettingsSources sources_;
+};
+
+TEST_F(SettingsTest, DefaultsNameThemselves) {
+  const Settings settings = *Settings::Resolve(sources_);
+  EXPECT_EQ(settings.Text("service"), "127.0.0.1:50051");
+  EXPECT_EQ(settings.Origin("service"), "default");
+}
+
+TEST_F(SettingsTest, EachLayerOverridesTheOneBelow) {
+  WriteUser(R"({"arch": "sm_100a", "profile": "lenient", "service": "user:1", "color": "never"})");
+  WriteProject(R"({"profile": "strict", "service": "project:1", "color": "always"})");
+  sources_.environment["SASSAY_SERVICE"] = "environment:1";
+  sources_.environment["SASSAY_COLOR"] = "auto";
+  sources_.flags["service"] = "flag:1";
+  const Settings settings = *Settings::Resolve(sources_);
+  EXPECT_EQ(settings.Text("arch"), "sm_100a");
+  EXPECT_EQ(settings.Text("profile"), "strict");
+  EXPECT_EQ(settings.Text("color"), "auto");
+  EXPECT_EQ(settings.Text("service"), "flag:1");
+  EXPECT_THAT(settings.Origin("arch"), HasSubstr(".config/sassay/config.json"));
+  EXPECT_THAT(settings.Origin("profile"), HasSubstr("project/.sassay.json"));
+  EXPECT_EQ(settings.Origin("color"), "environment SASSAY_COLOR");
+  EXPECT_EQ(settings.Origin("service"), "flag --service");
+}
+
+TEST_F(SettingsTest, UnknownKeyIsAnErrorWithTheNearestMatch) {
+  WriteProject(R"({"workloads": "x"})");
+  EXPECT_THAT(Error(), AllOf(HasSubstr(".sassay.json"), HasSubstr("unknown key \"workloads\""),
+                             HasSubstr("Did you mean \"workload\"?")));
+}
+
+TEST_F(SettingsTest, WrongValueNamesWhatIsExpected) {
+  sources_.environment["SASSAY_PROFILE"] = "strickt";
+  EXPECT_THAT(Error(),
+              AllOf(HasSubstr("SASSAY_PROFILE"), HasSubstr("strict, lenient"), HasSubstr("Did you mean \"strict\"?")));
+  sources_.environment["SASSAY_PROFILE"] = "";
+  sources_.flags["run_deadline"] = "soon";
+  EXPECT_THAT(Error(), AllOf(HasSubstr("--run-deadline"), HasSubstr("90s")));
+}
+
+TEST_F(SettingsTest, ProjectFileMayNotTouchCredentialsOrSandbox) {
+  for (const char* key : {"token", "token_file", "allow_unsandboxed", "cuda_home", "insecure"}) {
+    WriteProject(std::string(R"({")") + key + R"(": "true"})");
+    EXPECT_THAT(Error(), HasSubstr("must not come from a project file")) << key;
+  }
+}
+
+TEST_F(SettingsTest, PathsAreRelativeToTheirFileAndTildeIsHome) {
+  WriteProject(R"({"ca_file": "certs/ca.pem", "definitions": ["defs", "/abs"]})");
+  WriteUser(R"({"token_file": "~/secret/token"})");
+  const Settings settings = *Settings::Resolve(sources_);
+  EXPECT_EQ(settings.Text("ca_file"), (Home() / "project/certs/ca.pem").string());
+  EXPECT_THAT(settings.List("definitions"), ElementsAre((Home() / "project/defs").string(), "/abs"));
+  EXPECT_EQ(settings.Text("token_file"), (Home() / "secret/token").string());
+}
+
+TEST_F(SettingsTest, SearchForAProjectFileStopsAtHome) {
+  ASSERT_TRUE(WriteFileAtomically(root_.path() / ".sassay.json", R"({"arch": "sm_100a"})").ok());
+  EXPECT_EQ(Settings::Resolve(sources_)->Text("arch"), "sm_90a");
+}
+
+TEST_F(SettingsTest, SecretsAreHidden) {
+  sources_.environment["SASSAY_TOKEN"] = "swordfish";
+  const Settings settings = *Settings::Resolve(sources_);
+  EXPECT_EQ(settings.Text("token"), "swordfish");
+  EXPECT_THAT(settings.ToProto().DebugString(), AllOf(HasSubstr("(hidden)"), Not(HasSubstr("swordfish"))));
+}
+
+TEST_F(SettingsTest, MalformedFileIsAnError) {
+  WriteUser("{arch}");
+  EXPECT_THAT(Error(), AllOf(HasSubstr("config.json"), HasSubstr("expected one JSON object")));
+  WriteUser(R"({"arch": 90})");
+  EXPECT_THAT(Error(), HasSubstr("arch must be"));
+}
+
+TEST_F(SettingsTest, DurationsAndListsAreRead) {
+  sources_.flags["run_deadline"] = "1m30s";
+  sources_.flags["workload"] = "a/M=1,b/M=2";
+  const Settings settings = *Settings::Resolve(sources_);
+  EXPECT_EQ(settings.Duration("run_deadline", absl::ZeroDuration()), absl::Seconds(90));
+  EXPECT_EQ(settings.Duration("queue_deadline", absl::Seconds(7)), absl::Seconds(7));
+  EXPECT_THAT(settings.List("workload"), ElementsAre("a/M=1", "b/M=2"));
+}
+
+TEST(KeysTest, AreSortedAndSecretsHaveNoFlag) {
+  const std::vector<std::string> names = KeyNames();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(FlagName(*FindKey("token")), "");
+  EXPECT_EQ(FlagName(*FindKey("token_file")), "--token-file");
+}
+
+}  // namespace
+}  // namespace sassay::agent
