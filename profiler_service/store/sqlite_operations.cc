@@ -1,0 +1,275 @@
+#include "profiler_service/store/sqlite_operations.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/store/sqlite_rows.h"
+
+namespace sassay::store::sqlite {
+namespace {
+
+using sassay::v1::Event;
+
+std::string CanonicalBytes(const google::protobuf::Message& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+void SetTime(absl::Time time, google::protobuf::Timestamp& out) {
+  const int64_t nanos = absl::ToUnixNanos(time);
+  out.set_seconds(nanos / 1'000'000'000);
+  out.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+}
+
+absl::Status InsertEvent(Db& db, const Event& event) {
+  return db.Prepare("INSERT INTO events (id, sequence, event) VALUES (?, ?, ?)")
+      .Bind(event.submission_id())
+      .Bind(static_cast<int64_t>(event.sequence()))
+      .BindBlob(event.SerializeAsString())
+      .Run();
+}
+
+// The submission if `lease` still holds it.
+absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
+  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 1 AND epoch = ?");
+  ASSIGN_OR_RETURN(const bool held, query.Bind(lease.submission.id).Bind(static_cast<int64_t>(lease.epoch)).Step());
+  if (held) return ReadSubmission(query);
+  return absl::AbortedError(
+      absl::StrCat("submission ", lease.submission.id, ": the lease with epoch ", lease.epoch, " is lost"));
+}
+
+absl::StatusOr<Event> AppendNext(Db& db, const Submission& submission, Event event) {
+  event.set_submission_id(submission.id);
+  event.set_sequence(submission.last_sequence + 1);
+  RETURN_IF_ERROR(InsertEvent(db, event));
+  RETURN_IF_ERROR(db.Prepare("UPDATE submissions SET last_sequence = ? WHERE id = ?")
+                      .Bind(static_cast<int64_t>(event.sequence()))
+                      .Bind(submission.id)
+                      .Run());
+  return event;
+}
+
+absl::StatusOr<Event> EndWith(Db& db, const Submission& submission, const sassay::v1::Verdict& verdict) {
+  Event event;
+  *event.mutable_at() = verdict.decided_at();
+  *event.mutable_verdict() = verdict;
+  event.mutable_verdict()->set_submission_id(submission.id);
+  ASSIGN_OR_RETURN(event, AppendNext(db, submission, std::move(event)));
+  RETURN_IF_ERROR(db.Prepare("INSERT INTO verdicts (id, sequence, status, decided_at) VALUES (?, ?, ?, ?)")
+                      .Bind(submission.id)
+                      .Bind(static_cast<int64_t>(event.sequence()))
+                      .Bind(verdict.status())
+                      .Bind(verdict.decided_at().seconds() * 1'000'000'000 + verdict.decided_at().nanos())
+                      .Run());
+  RETURN_IF_ERROR(db.Prepare("UPDATE submissions SET state = 2, owner = '' WHERE id = ?").Bind(submission.id).Run());
+  return event;
+}
+
+// The earlier submission with the same request_id, if there is one.
+absl::StatusOr<absl::optional<Submitted>> FindEarlier(Db& db, const NewSubmission& submission,
+                                                      const std::string& request_bytes) {
+  std::string id;
+  {
+    Query query = db.Prepare("SELECT id, request FROM submissions WHERE tenant = ? AND request_id = ?");
+    ASSIGN_OR_RETURN(const bool found, query.Bind(submission.tenant).Bind(submission.request.request_id()).Step());
+    if (!found) return absl::optional<Submitted>();
+    id = query.Text(0);
+    if (query.Blob(1) != request_bytes) {
+      return absl::AlreadyExistsError(absl::StrCat("request_id '", submission.request.request_id(),
+                                                   "' was used for a different request (submission ", id,
+                                                   "); choose a fresh request_id for a new intention"));
+    }
+  }
+  ASSIGN_OR_RETURN(std::vector<Event> events, Events(db, id, 0, 1));
+  if (events.empty()) return absl::DataLossError(absl::StrCat("submission ", id, " has no events"));
+  return absl::optional<Submitted>(Submitted{id, false, std::move(events.front())});
+}
+
+absl::StatusOr<uint64_t> CheckLimits(Db& db, const NewSubmission& submission) {
+  Query query = db.Prepare(
+      "SELECT coalesce(sum(queued), 0), coalesce(sum(CASE WHEN name = ? THEN queued + leased ELSE 0 END), 0) FROM "
+      "tenants");
+  RETURN_IF_ERROR(query.Bind(submission.tenant).Step().status());
+  const uint64_t queued = static_cast<uint64_t>(query.Int(0));
+  const uint64_t in_flight = static_cast<uint64_t>(query.Int(1));
+  if (in_flight >= submission.limits.tenant_in_flight) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("tenant_in_flight: ", in_flight, " submissions of this tenant wait or run"));
+  }
+  if (queued >= submission.limits.queued) {
+    return absl::ResourceExhaustedError(absl::StrCat("queued: ", queued, " submissions wait"));
+  }
+  return queued;
+}
+
+absl::Status InsertSubmission(Db& db, const NewSubmission& submission, const std::string& request_bytes) {
+  RETURN_IF_ERROR(db.Prepare("INSERT OR IGNORE INTO tenants (name) VALUES (?)").Bind(submission.tenant).Run());
+  return db
+      .Prepare(
+          "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, run_deadline, "
+          "last_sequence) VALUES (?, ?, ?, ?, ?, ?, ?, 1)")
+      .Bind(submission.id)
+      .Bind(submission.tenant)
+      .Bind(submission.request.request_id())
+      .BindBlob(request_bytes)
+      .Bind(submission.accepted_at)
+      .Bind(submission.queue_deadline)
+      .Bind(absl::ToInt64Nanoseconds(submission.run_deadline))
+      .Run();
+}
+
+// The tenant whose turn it is: the one served longest ago among those that wait.
+absl::StatusOr<absl::optional<std::string>> NextTenant(Db& db, absl::Time now) {
+  Query query = db.Prepare(
+      "SELECT name FROM tenants WHERE queued > 0 AND EXISTS (SELECT 1 FROM submissions WHERE tenant = name AND state = "
+      "0 AND queue_deadline > ?) ORDER BY last_turn, name LIMIT 1");
+  ASSIGN_OR_RETURN(const bool found, query.Bind(now).Step());
+  return found ? absl::optional<std::string>(query.Text(0)) : absl::nullopt;
+}
+
+absl::StatusOr<Lease> OldestOf(Db& db, const std::string& tenant, absl::Time now) {
+  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION
+                           "WHERE tenant = ? AND state = 0 AND queue_deadline > ? ORDER BY place LIMIT 1");
+  RETURN_IF_ERROR(query.Bind(tenant).Bind(now).Step().status());
+  return ReadLease(query);
+}
+
+absl::Status PassTurn(Db& db, const std::string& tenant) {
+  return db.Prepare("UPDATE tenants SET last_turn = (SELECT max(last_turn) + 1 FROM tenants) WHERE name = ?")
+      .Bind(tenant)
+      .Run();
+}
+
+absl::Status StoreLease(Db& db, const Lease& lease) {
+  return db.Prepare("UPDATE submissions SET state = 1, owner = ?, epoch = ?, expires_at = ?, attempt = ? WHERE id = ?")
+      .Bind(lease.owner)
+      .Bind(static_cast<int64_t>(lease.epoch))
+      .Bind(lease.expires_at)
+      .Bind(lease.submission.attempt)
+      .Bind(lease.submission.id)
+      .Run();
+}
+
+absl::StatusOr<Renewal> RenewOne(Db& db, const Lease& lease, absl::Time expires_at) {
+  absl::StatusOr<Submission> held = Held(db, lease);
+  if (absl::IsAborted(held.status())) return Renewal::kLost;
+  RETURN_IF_ERROR(held.status());
+  RETURN_IF_ERROR(
+      db.Prepare("UPDATE submissions SET expires_at = ? WHERE id = ?").Bind(expires_at).Bind(held->id).Run());
+  return held->cancelling ? Renewal::kCancelling : Renewal::kRenewed;
+}
+
+}  // namespace
+
+absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission) {
+  const std::string request_bytes = CanonicalBytes(submission.request);
+  ASSIGN_OR_RETURN(absl::optional<Submitted> earlier, FindEarlier(db, submission, request_bytes));
+  if (earlier.has_value()) return *std::move(earlier);
+  ASSIGN_OR_RETURN(const uint64_t ahead, CheckLimits(db, submission));
+  RETURN_IF_ERROR(InsertSubmission(db, submission, request_bytes));
+  Event event;
+  event.set_submission_id(submission.id);
+  event.set_sequence(1);
+  SetTime(submission.accepted_at, *event.mutable_at());
+  event.mutable_accepted()->set_queue_position(ahead);
+  RETURN_IF_ERROR(InsertEvent(db, event));
+  return Submitted{submission.id, true, std::move(event)};
+}
+
+absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at) {
+  ASSIGN_OR_RETURN(const absl::optional<std::string> tenant, NextTenant(db, now));
+  if (!tenant.has_value()) return absl::optional<Lease>();
+  ASSIGN_OR_RETURN(Lease lease, OldestOf(db, *tenant, now));
+  lease.submission.state = State::kLeased;
+  lease.submission.attempt += 1;
+  lease.owner = owner;
+  lease.epoch += 1;
+  lease.expires_at = expires_at;
+  RETURN_IF_ERROR(StoreLease(db, lease));
+  RETURN_IF_ERROR(PassTurn(db, *tenant));
+  return absl::optional<Lease>(std::move(lease));
+}
+
+absl::StatusOr<Event> Append(Db& db, const Lease& lease, Event event) {
+  ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
+  return AppendNext(db, submission, std::move(event));
+}
+
+absl::StatusOr<Event> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict) {
+  ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
+  if (submission.cancelling && verdict.status() != sassay::v1::VERDICT_STATUS_CANCELLED) {
+    return absl::FailedPreconditionError(absl::StrCat("submission ", submission.id, " was promised to be cancelled"));
+  }
+  return EndWith(db, submission, verdict);
+}
+
+absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reason, bool lost, absl::Time now) {
+  ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
+  Event event;
+  SetTime(now, *event.mutable_at());
+  event.mutable_retrying()->set_reason(reason);
+  event.mutable_retrying()->set_attempt(submission.attempt + 1);
+  ASSIGN_OR_RETURN(event, AppendNext(db, submission, std::move(event)));
+  RETURN_IF_ERROR(
+      db.Prepare("UPDATE submissions SET state = 0, owner = '', losses = ?, queue_deadline = ? WHERE id = ?")
+          .Bind(lost ? submission.losses + 1 : 0)
+          .Bind(absl::InfiniteFuture())
+          .Bind(submission.id)
+          .Run());
+  return event;
+}
+
+absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& leases, absl::Time expires_at) {
+  std::vector<Renewal> answers;
+  answers.reserve(leases.size());
+  for (const Lease& lease : leases) {
+    ASSIGN_OR_RETURN(answers.emplace_back(), RenewOne(db, lease, expires_at));
+  }
+  return answers;
+}
+
+absl::StatusOr<Cancellation> Cancel(Db& db, const std::string& tenant, const std::string& id,
+                                    const sassay::v1::Verdict& verdict) {
+  ASSIGN_OR_RETURN(const Submission submission, Get(db, tenant, id));
+  Cancellation answer{submission.state, absl::nullopt};
+  if (submission.state == State::kQueued) {
+    ASSIGN_OR_RETURN(answer.verdict, EndWith(db, submission, verdict));
+  } else if (submission.state == State::kLeased) {
+    RETURN_IF_ERROR(db.Prepare("UPDATE submissions SET cancelling = 1 WHERE id = ?").Bind(id).Run());
+  }
+  return answer;
+}
+
+absl::StatusOr<Event> FinishQueued(Db& db, const std::string& id, const sassay::v1::Verdict& verdict) {
+  absl::StatusOr<Submission> submission;
+  {
+    Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 0");
+    ASSIGN_OR_RETURN(const bool waits, query.Bind(id).Step());
+    if (!waits) return absl::AbortedError(absl::StrCat("submission ", id, " does not wait any more"));
+    submission = ReadSubmission(query);
+  }
+  RETURN_IF_ERROR(submission.status());
+  return EndWith(db, *submission, verdict);
+}
+
+absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record) {
+  RETURN_IF_ERROR(db.Prepare("INSERT INTO audit (at, actor, action, target, outcome, detail) VALUES (?, ?, ?, ?, ?, ?)")
+                      .Bind(record.at)
+                      .Bind(record.actor)
+                      .Bind(record.action)
+                      .Bind(record.target)
+                      .Bind(record.outcome)
+                      .Bind(record.detail)
+                      .Run());
+  return true;
+}
+
+}  // namespace sassay::store::sqlite

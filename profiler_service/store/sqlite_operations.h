@@ -1,0 +1,42 @@
+// What each write of the store does inside its transaction.
+#ifndef SASSAY_PROFILER_SERVICE_STORE_SQLITE_OPERATIONS_H_
+#define SASSAY_PROFILER_SERVICE_STORE_SQLITE_OPERATIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "profiler_service/store/sqlite_db.h"
+#include "profiler_service/store/store.h"
+
+namespace sassay::store::sqlite {
+
+// All of them look first and write only when nothing can refuse any more (see SqliteWriter). Errors as in store.h.
+absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission);
+absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at);
+absl::StatusOr<sassay::v1::Event> Append(Db& db, const Lease& lease, sassay::v1::Event event);
+absl::StatusOr<sassay::v1::Event> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict);
+absl::StatusOr<sassay::v1::Event> Return(Db& db, const Lease& lease, const std::string& reason, bool lost,
+                                         absl::Time now);
+absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& leases, absl::Time expires_at);
+absl::StatusOr<Cancellation> Cancel(Db& db, const std::string& tenant, const std::string& id,
+                                    const sassay::v1::Verdict& verdict);
+absl::StatusOr<sassay::v1::Event> FinishQueued(Db& db, const std::string& id, const sassay::v1::Verdict& verdict);
+absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record);
+
+// Reads, shared with the reading connection.
+absl::StatusOr<Submission> Get(Db& db, absl::string_view tenant, absl::string_view id);
+absl::StatusOr<std::vector<Submission>> PastQueueDeadline(Db& db, absl::Time now, int limit);
+absl::StatusOr<absl::Time> NextQueueDeadline(Db& db);
+absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now);
+absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view id, uint64_t after, int limit);
+absl::StatusOr<Depths> CountDepths(Db& db);
+absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit);
+
+}  // namespace sassay::store::sqlite
+
+#endif  // SASSAY_PROFILER_SERVICE_STORE_SQLITE_OPERATIONS_H_

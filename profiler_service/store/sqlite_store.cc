@@ -1,0 +1,138 @@
+#include "profiler_service/store/sqlite_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/base/fd.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/store/sqlite_operations.h"
+#include "profiler_service/store/sqlite_writer.h"
+
+namespace sassay::store {
+namespace {
+
+using sassay::v1::Event;
+using sassay::v1::Verdict;
+
+// Held for the life of the store; the kernel lets go of it however the process ends.
+absl::StatusOr<UniqueFd> LockForThisProcess(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd.valid()) return absl::UnavailableError(absl::StrCat("cannot open ", path, ": ", strerror(errno)));
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " is locked: another profiler-service uses this state; stop it or choose another --state"));
+}
+
+class SqliteStore : public Store {
+ public:
+  SqliteStore(UniqueFd lock, std::unique_ptr<Db> writer, std::unique_ptr<Db> reader)
+      : lock_(std::move(lock)), reader_(std::move(reader)), writer_(std::move(writer)) {}
+
+  void Submit(NewSubmission submission, Callback<Submitted> done) override {
+    writer_.Post<Submitted>([submission = std::move(submission)](Db& db) { return sqlite::Submit(db, submission); },
+                            std::move(done));
+  }
+
+  void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
+               Callback<absl::optional<Lease>> done) override {
+    writer_.Post<absl::optional<Lease>>(
+        [owner = std::string(owner), now, expires_at](Db& db) { return sqlite::Acquire(db, owner, now, expires_at); },
+        std::move(done));
+  }
+
+  void Append(const Lease& lease, Event event, Callback<Event> done) override {
+    writer_.Post<Event>([lease, event = std::move(event)](Db& db) { return sqlite::Append(db, lease, event); },
+                        std::move(done));
+  }
+
+  void Finish(const Lease& lease, Verdict verdict, Callback<Event> done) override {
+    writer_.Post<Event>([lease, verdict = std::move(verdict)](Db& db) { return sqlite::Finish(db, lease, verdict); },
+                        std::move(done));
+  }
+
+  void Return(const Lease& lease, absl::string_view reason, bool lost, absl::Time now, Callback<Event> done) override {
+    writer_.Post<Event>([lease, reason = std::string(reason), lost,
+                         now](Db& db) { return sqlite::Return(db, lease, reason, lost, now); },
+                        std::move(done));
+  }
+
+  absl::StatusOr<std::vector<Renewal>> Renew(const std::vector<Lease>& leases, absl::Time expires_at) override {
+    return Await<std::vector<Renewal>>([&](Callback<std::vector<Renewal>> done) {
+      writer_.Post<std::vector<Renewal>>([leases, expires_at](Db& db) { return sqlite::Renew(db, leases, expires_at); },
+                                         std::move(done));
+    });
+  }
+
+  void Cancel(absl::string_view tenant, absl::string_view id, Verdict verdict, Callback<Cancellation> done) override {
+    writer_.Post<Cancellation>([tenant = std::string(tenant), id = std::string(id), verdict = std::move(verdict)](
+                                   Db& db) { return sqlite::Cancel(db, tenant, id, verdict); },
+                               std::move(done));
+  }
+
+  void FinishQueued(absl::string_view id, Verdict verdict, Callback<Event> done) override {
+    writer_.Post<Event>(
+        [id = std::string(id), verdict = std::move(verdict)](Db& db) { return sqlite::FinishQueued(db, id, verdict); },
+        std::move(done));
+  }
+
+  absl::StatusOr<std::vector<Submission>> PastQueueDeadline(absl::Time now, int limit) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::PastQueueDeadline(*reader_, now, limit);
+  }
+  absl::StatusOr<absl::Time> NextQueueDeadline() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::NextQueueDeadline(*reader_);
+  }
+  absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(absl::Time now) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::LeasesExpiredBy(*reader_, now);
+  }
+  absl::StatusOr<Submission> Get(absl::string_view tenant, absl::string_view id) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::Get(*reader_, tenant, id);
+  }
+  absl::StatusOr<std::vector<Event>> Events(absl::string_view id, uint64_t after, int limit) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::Events(*reader_, id, after, limit);
+  }
+  absl::StatusOr<Depths> CountDepths() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::CountDepths(*reader_);
+  }
+
+  absl::Status Audit(const AuditRecord& record) override {
+    return Await<bool>([&](Callback<bool> done) {
+             writer_.Post<bool>([record](Db& db) { return sqlite::Audit(db, record); }, std::move(done));
+           })
+        .status();
+  }
+  absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::AuditLog(*reader_, after, limit);
+  }
+
+ private:
+  const UniqueFd lock_;
+  absl::Mutex mutex_;
+  const std::unique_ptr<Db> reader_ ABSL_PT_GUARDED_BY(mutex_);
+  SqliteWriter writer_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path) {
+  ASSIGN_OR_RETURN(UniqueFd lock, LockForThisProcess(path + ".lock"));
+  ASSIGN_OR_RETURN(std::unique_ptr<Db> writer, Db::Open(path));
+  RETURN_IF_ERROR(MigrateSchema(*writer));
+  ASSIGN_OR_RETURN(std::unique_ptr<Db> reader, Db::Open(path));
+  return std::make_unique<SqliteStore>(std::move(lock), std::move(writer), std::move(reader));
+}
+
+}  // namespace sassay::store

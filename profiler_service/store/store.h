@@ -1,0 +1,185 @@
+// What must survive everything: submissions, leases, events, verdicts, tenants and the audit log.
+//
+// The queue owns the rules (who is next, what a lost lease means); the store owns the promise that what was answered is
+// on disk. The interface is written so that several service processes can share one database: every write by a worker
+// is fenced by its lease's epoch. SQLite (sqlite_store.h) is the embedded implementation; whatever is added beside it
+// must pass store_conformance.h.
+#ifndef SASSAY_PROFILER_SERVICE_STORE_STORE_H_
+#define SASSAY_PROFILER_SERVICE_STORE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "sassay/v1/events.pb.h"
+#include "sassay/v1/profiler.pb.h"
+#include "sassay/v1/verdict.pb.h"
+
+namespace sassay::store {
+
+// Where a submission is in its life. The numbers are on disk.
+enum class State { kQueued = 0, kLeased = 1, kFinished = 2 };
+
+// How much may wait. Checked in the transaction that accepts, so two clients cannot both take the last place.
+struct AdmissionLimits {
+  uint64_t tenant_in_flight = 0;  // queued and running submissions of one tenant
+  uint64_t queued = 0;            // queued submissions of all tenants
+};
+
+// What a client asks for. `id` is used only if the request is new.
+struct NewSubmission {
+  std::string id;
+  std::string tenant;
+  sassay::v1::ProfileRequest request;
+  absl::Time accepted_at;
+  absl::Time queue_deadline;  // still waiting then: the queue ends it
+  absl::Duration run_deadline;
+  AdmissionLimits limits;
+};
+
+// What became of a NewSubmission.
+struct Submitted {
+  std::string id;        // of the first submission with this request_id
+  bool created = false;  // false: the same request was already here
+  sassay::v1::Event accepted;
+};
+
+// A submission as the store knows it.
+struct Submission {
+  std::string id;
+  std::string tenant;
+  sassay::v1::ProfileRequest request;
+  State state = State::kQueued;
+  absl::Time accepted_at;
+  absl::Time queue_deadline;
+  absl::Duration run_deadline;
+  uint32_t attempt = 0;        // attempts begun
+  uint32_t losses = 0;         // attempts in a row that ended because their process died
+  bool cancelling = false;     // somebody asked to stop
+  uint64_t last_sequence = 0;  // of its events
+};
+
+// The right to run one attempt. Whoever holds the highest epoch of a submission may write about it; nobody else.
+struct Lease {
+  Submission submission;
+  std::string owner;  // the process that holds it
+  uint64_t epoch = 0;
+  absl::Time expires_at;
+};
+
+// What a renewal met.
+enum class Renewal { kRenewed, kCancelling, kLost };
+
+// What a cancellation met.
+struct Cancellation {
+  State state = State::kQueued;               // before the call
+  absl::optional<sassay::v1::Event> verdict;  // the event that ended a queued submission
+};
+
+// One line of the audit log.
+struct AuditRecord {
+  uint64_t sequence = 0;  // given by the store, dense from 1
+  absl::Time at;
+  std::string actor;    // tenant name
+  std::string action;   // "Control.QuarantineGpu"
+  std::string target;   // what it was done to
+  std::string outcome;  // "OK" or the status' name
+  std::string detail;   // one line
+};
+
+// Numbers for metrics and Capabilities.
+struct Depths {
+  uint64_t queued = 0;
+  uint64_t leased = 0;
+};
+
+// Called once, with the answer, after it is durable; on a thread of the store, so it must be quick and must not wait
+// for the store. Calls come in the order in which the writes took effect.
+template <typename T>
+using Callback = std::function<void(absl::StatusOr<T>)>;
+
+// Durable memory of the queue. Thread-safe.
+//
+// Writes take effect one after the other and are answered when durable; many are committed together. Errors common to
+// all: UNAVAILABLE if the disk or database fails (nothing was changed; worth retrying). Time comes from the caller.
+class Store {
+ public:
+  // Must not run on a callback's thread. Waits for writes under way.
+  virtual ~Store() = default;
+
+  // Accepts a submission and appends its Accepted event. The same tenant, request_id and content again answers with the
+  // first submission. ALREADY_EXISTS: same request_id, other content. RESOURCE_EXHAUSTED: a limit; "tenant_in_flight"
+  // or "queued" is the first word of the message.
+  virtual void Submit(NewSubmission submission, Callback<Submitted> done) = 0;
+
+  // Takes the next submission: tenants in turn, the oldest of the tenant first; none of those past their queue
+  // deadline. Nothing if nothing waits.
+  virtual void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
+                       Callback<absl::optional<Lease>> done) = 0;
+
+  // Appends an event of the running attempt; the store gives sequence and submission_id. ABORTED: the lease is lost.
+  virtual void Append(const Lease& lease, sassay::v1::Event event, Callback<sassay::v1::Event> done) = 0;
+
+  // Ends a submission. ABORTED: the lease is lost. FAILED_PRECONDITION: a cancellation was promised and the verdict is
+  // not CANCELLED.
+  virtual void Finish(const Lease& lease, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) = 0;
+
+  // Gives a submission back to the queue, at its old place, with a Retrying event. `lost`: its process died, which
+  // counts. ABORTED: the lease is lost.
+  virtual void Return(const Lease& lease, absl::string_view reason, bool lost, absl::Time now,
+                      Callback<sassay::v1::Event> done) = 0;
+
+  // Extends leases; answers one Renewal per lease.
+  virtual absl::StatusOr<std::vector<Renewal>> Renew(const std::vector<Lease>& leases, absl::Time expires_at) = 0;
+
+  // Ends a queued submission with `verdict`, or marks a leased one, or changes nothing. NOT_FOUND: no such submission
+  // of this tenant.
+  virtual void Cancel(absl::string_view tenant, absl::string_view id, sassay::v1::Verdict verdict,
+                      Callback<Cancellation> done) = 0;
+
+  // Ends a submission that still waits. ABORTED: it does not wait any more.
+  virtual void FinishQueued(absl::string_view id, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) = 0;
+
+  // Submissions that waited past their deadline, at most `limit`.
+  virtual absl::StatusOr<std::vector<Submission>> PastQueueDeadline(absl::Time now, int limit) = 0;
+  // The next queue deadline; InfiniteFuture if nothing waits.
+  virtual absl::StatusOr<absl::Time> NextQueueDeadline() = 0;
+  // Leases that expired before `now`; InfiniteFuture for all.
+  virtual absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(absl::Time now) = 0;
+
+  // NOT_FOUND also if it belongs to another tenant.
+  virtual absl::StatusOr<Submission> Get(absl::string_view tenant, absl::string_view id) = 0;
+  // Events with sequence > `after`, in order, at most `limit`.
+  virtual absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) = 0;
+  virtual absl::StatusOr<Depths> CountDepths() = 0;
+
+  // Appends to the audit log; durable when it returns. Nothing ever changes or removes a record.
+  virtual absl::Status Audit(const AuditRecord& record) = 0;
+  // Records with sequence > `after`, in order.
+  virtual absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) = 0;
+};
+
+// Waits for the answer of a write: Await<Event>([&](auto done) { store.Append(lease, event, done); }).
+template <typename T>
+absl::StatusOr<T> Await(const std::function<void(Callback<T>)>& write) {
+  absl::Notification ready;
+  absl::StatusOr<T> answer = absl::UnknownError("no answer");
+  write([&](absl::StatusOr<T> result) {
+    answer = std::move(result);
+    ready.Notify();
+  });
+  ready.WaitForNotification();
+  return answer;
+}
+
+}  // namespace sassay::store
+
+#endif  // SASSAY_PROFILER_SERVICE_STORE_STORE_H_

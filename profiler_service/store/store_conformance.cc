@@ -1,0 +1,292 @@
+#include "profiler_service/store/store_conformance.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
+
+namespace sassay::store {
+
+using sassay::v1::Event;
+using testing::ElementsAre;
+using testing::StartsWith;
+
+sassay::v1::Verdict VerdictOf(sassay::v1::VerdictStatus status) {
+  sassay::v1::Verdict verdict;
+  verdict.set_status(status);
+  verdict.mutable_decided_at()->set_seconds(1'700'000'001);
+  return verdict;
+}
+
+absl::StatusOr<Submitted> StoreConformance::Submit(const std::string& tenant, const std::string& request_id,
+                                                   const std::string& workload, AdmissionLimits limits) {
+  NewSubmission submission{absl::StrCat("id-", ++ids_), tenant,           {},    now_,
+                           now_ + absl::Hours(1),       absl::Minutes(1), limits};
+  submission.request.set_request_id(request_id);
+  submission.request.set_workload(workload);
+  return Await<Submitted>([&](Callback<Submitted> done) { store_->Submit(submission, std::move(done)); });
+}
+
+std::string StoreConformance::Accept(const std::string& tenant, const std::string& request_id) {
+  const absl::StatusOr<Submitted> submitted = Submit(tenant, request_id);
+  EXPECT_TRUE(submitted.ok()) << submitted.status();
+  return submitted.ok() ? submitted->id : "";
+}
+
+absl::optional<Lease> StoreConformance::Acquire(const std::string& owner) {
+  auto lease = Await<absl::optional<Lease>>([&](Callback<absl::optional<Lease>> done) {
+    store_->Acquire(owner, now_, now_ + absl::Seconds(30), std::move(done));
+  });
+  EXPECT_TRUE(lease.ok()) << lease.status();
+  return lease.ok() ? *lease : absl::nullopt;
+}
+
+absl::StatusOr<Event> StoreConformance::Append(const Lease& lease) {
+  Event event;
+  event.mutable_stage_started()->set_stage(sassay::v1::STAGE_EVALUATE);
+  return Await<Event>([&](Callback<Event> done) { store_->Append(lease, event, std::move(done)); });
+}
+
+absl::StatusOr<Event> StoreConformance::Finish(const Lease& lease, sassay::v1::VerdictStatus status) {
+  return Await<Event>([&](Callback<Event> done) { store_->Finish(lease, VerdictOf(status), std::move(done)); });
+}
+
+absl::StatusOr<Event> StoreConformance::Return(const Lease& lease, bool lost) {
+  return Await<Event>([&](Callback<Event> done) { store_->Return(lease, "why", lost, now_, std::move(done)); });
+}
+
+absl::StatusOr<Cancellation> StoreConformance::Cancel(const std::string& tenant, const std::string& id) {
+  return Await<Cancellation>([&](Callback<Cancellation> done) {
+    store_->Cancel(tenant, id, VerdictOf(sassay::v1::VERDICT_STATUS_CANCELLED), std::move(done));
+  });
+}
+
+TEST_P(StoreConformance, WhatWasAcceptedSurvivesReopening) {
+  const std::string id = Accept("ann", "r1");
+  Reopen();
+  const auto submission = store_->Get("ann", id);
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->state, State::kQueued);
+  EXPECT_EQ(submission->request.request_id(), "r1");
+  EXPECT_EQ(submission->queue_deadline, now_ + absl::Hours(1));
+  EXPECT_EQ(submission->run_deadline, absl::Minutes(1));
+}
+
+TEST_P(StoreConformance, TheSameRequestAgainIsTheSameSubmission) {
+  const auto first = Submit("ann", "r1");
+  const auto second = Submit("ann", "r1");
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(first->created);
+  EXPECT_FALSE(second->created);
+  EXPECT_EQ(first->id, second->id);
+  EXPECT_EQ(first->accepted.SerializeAsString(), second->accepted.SerializeAsString());
+}
+
+TEST_P(StoreConformance, AnotherContentWithTheSameRequestIdIsRefused) {
+  Accept("ann", "r1");
+  EXPECT_TRUE(absl::IsAlreadyExists(Submit("ann", "r1", "other").status()));
+}
+
+TEST_P(StoreConformance, RequestIdsOfTenantsAreTheirOwn) { EXPECT_NE(Accept("ann", "r1"), Accept("bob", "r1")); }
+
+TEST_P(StoreConformance, OthersSubmissionsAreNotFound) {
+  const std::string id = Accept("ann", "r1");
+  EXPECT_TRUE(absl::IsNotFound(store_->Get("bob", id).status()));
+  EXPECT_TRUE(absl::IsNotFound(Cancel("bob", id).status()));
+}
+
+TEST_P(StoreConformance, TheLimitOfATenantCountsWaitingAndRunning) {
+  ASSERT_TRUE(Submit("ann", "r1", "w", {2, 100}).ok());
+  ASSERT_TRUE(Submit("ann", "r2", "w", {2, 100}).ok());
+  ASSERT_TRUE(Acquire().has_value());
+  const absl::Status refused = Submit("ann", "r3", "w", {2, 100}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_THAT(std::string(refused.message()), StartsWith("tenant_in_flight"));
+  EXPECT_TRUE(Submit("bob", "r3", "w", {2, 100}).ok());
+}
+
+TEST_P(StoreConformance, TheLimitOfTheQueueCountsAllTenants) {
+  ASSERT_TRUE(Submit("ann", "r1", "w", {10, 1}).ok());
+  const absl::Status refused = Submit("bob", "r2", "w", {10, 1}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_THAT(std::string(refused.message()), StartsWith("queued"));
+}
+
+TEST_P(StoreConformance, ARepeatedRequestIsNeverRefusedForALimit) {
+  ASSERT_TRUE(Submit("ann", "r1", "w", {1, 1}).ok());
+  EXPECT_TRUE(Submit("ann", "r1", "w", {1, 1}).ok());
+}
+
+TEST_P(StoreConformance, TenantsTakeTurnsAndEachIsServedInOrder) {
+  for (const char* request : {"a1", "a2", "a3"}) Accept("ann", request);
+  for (const char* request : {"b1", "b2"}) Accept("bob", request);
+  std::vector<std::string> order;
+  while (absl::optional<Lease> lease = Acquire()) order.push_back(lease->submission.request.request_id());
+  EXPECT_THAT(order, ElementsAre("a1", "b1", "a2", "b2", "a3"));
+}
+
+TEST_P(StoreConformance, EventsAreDenseFromOne) {
+  const std::string id = Accept("ann", "r1");
+  const absl::optional<Lease> lease = Acquire();
+  ASSERT_TRUE(lease.has_value());
+  ASSERT_TRUE(Append(*lease).ok());
+  ASSERT_TRUE(Append(*lease).ok());
+  ASSERT_TRUE(Finish(*lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+  const auto events = store_->Events(id, 0, 100);
+  ASSERT_TRUE(events.ok());
+  ASSERT_EQ(events->size(), 4u);
+  for (size_t i = 0; i < events->size(); ++i) {
+    EXPECT_EQ((*events)[i].sequence(), i + 1);
+    EXPECT_EQ((*events)[i].submission_id(), id);
+  }
+  EXPECT_TRUE(events->front().has_accepted());
+  EXPECT_EQ(events->back().verdict().submission_id(), id);
+  EXPECT_EQ(store_->Events(id, 3, 100)->size(), 1u);
+  EXPECT_EQ(store_->Events(id, 0, 2)->size(), 2u);
+}
+
+TEST_P(StoreConformance, ALostLeaseCannotWrite) {
+  Accept("ann", "r1");
+  const absl::optional<Lease> old = Acquire("first");
+  ASSERT_TRUE(Return(*old, true).ok());
+  const absl::optional<Lease> fresh = Acquire("second");
+  ASSERT_TRUE(fresh.has_value());
+  EXPECT_GT(fresh->epoch, old->epoch);
+  EXPECT_TRUE(absl::IsAborted(Append(*old).status()));
+  EXPECT_TRUE(absl::IsAborted(Finish(*old, sassay::v1::VERDICT_STATUS_CORRECT).status()));
+  EXPECT_TRUE(absl::IsAborted(Return(*old, true).status()));
+  EXPECT_TRUE(Finish(*fresh, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+}
+
+TEST_P(StoreConformance, ThereIsOneVerdict) {
+  const std::string id = Accept("ann", "r1");
+  const absl::optional<Lease> lease = Acquire();
+  ASSERT_TRUE(Finish(*lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+  EXPECT_TRUE(absl::IsAborted(Finish(*lease, sassay::v1::VERDICT_STATUS_CORRECT).status()));
+  EXPECT_EQ(store_->Get("ann", id)->state, State::kFinished);
+  EXPECT_FALSE(Acquire().has_value());
+}
+
+TEST_P(StoreConformance, AReturnedSubmissionKeepsItsPlaceAndCountsLosses) {
+  Accept("ann", "r1");
+  Accept("ann", "r2");
+  absl::optional<Lease> lease = Acquire();
+  const auto retrying = Return(*lease, true);
+  ASSERT_TRUE(retrying.ok());
+  EXPECT_EQ(retrying->retrying().attempt(), 2u);
+  EXPECT_EQ(retrying->retrying().reason(), "why");
+  lease = Acquire();
+  EXPECT_EQ(lease->submission.request.request_id(), "r1");
+  EXPECT_EQ(lease->submission.attempt, 2u);
+  EXPECT_EQ(lease->submission.losses, 1u);
+  ASSERT_TRUE(Return(*lease, false).ok());
+  EXPECT_EQ(Acquire()->submission.losses, 0u);
+}
+
+TEST_P(StoreConformance, CancellingAQueuedSubmissionEndsIt) {
+  const std::string id = Accept("ann", "r1");
+  const auto cancelled = Cancel("ann", id);
+  ASSERT_TRUE(cancelled.ok());
+  EXPECT_EQ(cancelled->state, State::kQueued);
+  ASSERT_TRUE(cancelled->verdict.has_value());
+  EXPECT_EQ(cancelled->verdict->verdict().status(), sassay::v1::VERDICT_STATUS_CANCELLED);
+  EXPECT_FALSE(Acquire().has_value());
+}
+
+TEST_P(StoreConformance, ACancelledRunCanOnlyEndCancelled) {
+  const std::string id = Accept("ann", "r1");
+  const absl::optional<Lease> lease = Acquire();
+  EXPECT_EQ(Cancel("ann", id)->state, State::kLeased);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Finish(*lease, sassay::v1::VERDICT_STATUS_CORRECT).status()));
+  EXPECT_THAT(*store_->Renew({*lease}, now_ + absl::Minutes(1)), ElementsAre(Renewal::kCancelling));
+  EXPECT_TRUE(Finish(*lease, sassay::v1::VERDICT_STATUS_CANCELLED).ok());
+  EXPECT_EQ(Cancel("ann", id)->state, State::kFinished);
+}
+
+TEST_P(StoreConformance, RenewalTellsWhatBecameOfEachLease) {
+  Accept("ann", "r1");
+  Accept("ann", "r2");
+  const Lease kept = *Acquire(), lost = *Acquire();
+  ASSERT_TRUE(Return(lost, true).ok());
+  const auto renewals = store_->Renew({kept, lost}, now_ + absl::Hours(1));
+  ASSERT_TRUE(renewals.ok());
+  EXPECT_THAT(*renewals, ElementsAre(Renewal::kRenewed, Renewal::kLost));
+}
+
+TEST_P(StoreConformance, ExpiredLeasesAreListedAndRenewedOnesAreNot) {
+  Accept("ann", "r1");
+  Accept("ann", "r2");
+  const Lease renewed = *Acquire(), expired = *Acquire();
+  ASSERT_TRUE(store_->Renew({renewed}, now_ + absl::Hours(1)).ok());
+  const auto leases = store_->LeasesExpiredBy(now_ + absl::Minutes(1));
+  ASSERT_TRUE(leases.ok());
+  ASSERT_EQ(leases->size(), 1u);
+  EXPECT_EQ(leases->front().submission.id, expired.submission.id);
+  EXPECT_EQ(leases->front().epoch, expired.epoch);
+  EXPECT_EQ(store_->LeasesExpiredBy(absl::InfiniteFuture())->size(), 2u);
+}
+
+TEST_P(StoreConformance, QueueDeadlinesAreFoundAndNotLeased) {
+  const std::string id = Accept("ann", "r1");
+  EXPECT_EQ(*store_->NextQueueDeadline(), now_ + absl::Hours(1));
+  EXPECT_TRUE(store_->PastQueueDeadline(now_, 10)->empty());
+  ASSERT_EQ(store_->PastQueueDeadline(now_ + absl::Hours(2), 10)->size(), 1u);
+  auto finish = [&] {
+    return Await<Event>([&](Callback<Event> done) {
+      store_->FinishQueued(id, VerdictOf(sassay::v1::VERDICT_STATUS_INFRA_ERROR), std::move(done));
+    });
+  };
+  EXPECT_TRUE(finish().ok());
+  EXPECT_TRUE(absl::IsAborted(finish().status()));
+  EXPECT_EQ(*store_->NextQueueDeadline(), absl::InfiniteFuture());
+}
+
+TEST_P(StoreConformance, DepthsFollowTheStates) {
+  Accept("ann", "r1");
+  Accept("bob", "r1");
+  const Lease lease = *Acquire();
+  EXPECT_EQ(store_->CountDepths()->queued, 1u);
+  EXPECT_EQ(store_->CountDepths()->leased, 1u);
+  ASSERT_TRUE(Finish(lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+  EXPECT_EQ(store_->CountDepths()->leased, 0u);
+}
+
+TEST_P(StoreConformance, TheAuditLogKeepsItsOrderAcrossReopening) {
+  ASSERT_TRUE(store_->Audit({0, now_, "root", "Control.QuarantineGpu", "GPU-1", "OK", "too hot"}).ok());
+  Reopen();
+  ASSERT_TRUE(store_->Audit({0, now_, "root", "Control.ReleaseGpu", "GPU-1", "OK", ""}).ok());
+  const auto log = store_->AuditLog(0, 10);
+  ASSERT_TRUE(log.ok());
+  ASSERT_EQ(log->size(), 2u);
+  EXPECT_EQ((*log)[0].action, "Control.QuarantineGpu");
+  EXPECT_EQ((*log)[0].detail, "too hot");
+  EXPECT_EQ((*log)[1].sequence, (*log)[0].sequence + 1);
+  EXPECT_EQ(store_->AuditLog((*log)[0].sequence, 10)->size(), 1u);
+}
+
+TEST_P(StoreConformance, ManyThreadsNeverTakeTheSameSubmission) {
+  constexpr int kSubmissions = 200;
+  for (int i = 0; i < kSubmissions; ++i) Accept("ann", absl::StrCat(i));
+  absl::Mutex mutex;
+  std::multiset<std::string> taken;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      while (absl::optional<Lease> lease = Acquire(absl::StrCat("worker ", i))) {
+        ASSERT_TRUE(Finish(*lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+        absl::MutexLock lock(&mutex);
+        taken.insert(lease->submission.id);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(taken.size(), size_t{kSubmissions});
+  EXPECT_EQ(std::set<std::string>(taken.begin(), taken.end()).size(), size_t{kSubmissions});
+}
+
+}  // namespace sassay::store
