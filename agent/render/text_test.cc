@@ -1,0 +1,52 @@
+#include "agent/render/text.h"
+
+#include "agent/render/style.h"
+#include "gtest/gtest.h"
+
+namespace sassay::agent {
+namespace {
+
+TEST(PrintableTest, DisarmsEscapeSequences) {
+  EXPECT_EQ(Printable("a\033[2Jb\r"), "a\\x1b[2Jb\\x0d");
+  EXPECT_EQ(Printable("\xC2\x9B"
+                      "31m"),
+            "\\xc2\\x9b31m");
+  EXPECT_EQ(Printable("\x7F"), "\\x7f");
+}
+
+TEST(PrintableTest, KeepsUtf8AndDisarmsWhatIsNone) {
+  EXPECT_EQ(Printable("\xC3\xA4\xE2\x82\xAC"), "\xC3\xA4\xE2\x82\xAC");
+  EXPECT_EQ(Printable("\xFF\xE2\x82"), "\\xff\\xe2\\x82");
+}
+
+TEST(PrintableTest, LineHasNoNewline) { EXPECT_EQ(PrintableLine(" a\n\tb\n"), "a /  b"); }
+
+TEST(UnitsTest, ChooseTheReadableUnit) {
+  EXPECT_EQ(DurationText(850), "850 ns");
+  EXPECT_EQ(DurationText(1.234e6), "1.23 ms");
+  EXPECT_EQ(DurationText(4.5e9), "4.50 s");
+  EXPECT_EQ(DurationText(125e9), "2 min 5 s");
+  EXPECT_EQ(BytesText(96), "96 B");
+  EXPECT_EQ(BytesText(131072), "128.0 KiB");
+  EXPECT_EQ(BytesText(~uint64_t{0}), "16.0 EiB");
+  EXPECT_EQ(CountText(65536), "65,536");
+  EXPECT_EQ(CountText(100), "100");
+}
+
+TEST(ColumnsTest, PadWithoutTrailingSpaces) {
+  EXPECT_EQ(Columns({{"a", "bb", "c"}, {"\xC3\xA4\xC3\xA4", "b"}}, "  "), "  a   bb  c\n  \xC3\xA4\xC3\xA4  b\n");
+}
+
+TEST(StyleTest, ColoursOnlyWhereSomebodySeesThem) {
+  EXPECT_TRUE(WantColor("auto", true, "", "xterm"));
+  EXPECT_FALSE(WantColor("auto", false, "", "xterm"));
+  EXPECT_FALSE(WantColor("auto", true, "1", "xterm"));
+  EXPECT_FALSE(WantColor("auto", true, "", "dumb"));
+  EXPECT_TRUE(WantColor("always", false, "1", "dumb"));
+  EXPECT_FALSE(WantColor("never", true, "", "xterm"));
+  EXPECT_EQ(Style(false).Bad("x"), "x");
+  EXPECT_EQ(Style(true).Bad("x"), "\033[31mx\033[0m");
+}
+
+}  // namespace
+}  // namespace sassay::agent
