@@ -1,0 +1,113 @@
+#include "common/sandbox/seccomp_filter.h"
+
+#include <linux/sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::sandbox_internal {
+namespace {
+
+constexpr const char* kRefused[] = {
+    // other processes
+    "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise",
+    // mounts, namespaces, handles past permissions
+    "mount", "umount", "umount2", "pivot_root", "chroot", "setns", "unshare", "open_tree", "move_mount", "fsopen",
+    "fsconfig", "fsmount", "fspick", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
+    // the kernel and the machine
+    "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff",
+    "acct", "quotactl", "quotactl_fd", "syslog", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
+    "sethostname", "setdomainname", "iopl", "ioperm", "vhangup", "modify_ldt", "lookup_dcookie", "nfsservctl", "uselib",
+    "ustat", "sysfs", "_sysctl",
+    // subsystems nobody here needs
+    "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+    "io_uring_register", "fanotify_init", "fanotify_mark"};
+
+constexpr const char* kRefusedUnlessPersonality[] = {"ptrace", "personality"};
+
+constexpr int kAllowedFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+
+struct FilterDeleter {
+  void operator()(void* filter) const { seccomp_release(filter); }
+};
+using Filter = std::unique_ptr<void, FilterDeleter>;
+
+absl::Status FromSeccomp(int result, absl::string_view what) {
+  if (result == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(-result, absl::StrCat("libseccomp refused a rule for ", what));
+}
+
+// Names that this libseccomp or architecture does not know cannot be called either.
+absl::Status Refuse(scmp_filter_ctx filter, const char* name, int error = EPERM) {
+  int number = seccomp_syscall_resolve_name(name);
+  if (number == __NR_SCMP_ERROR || number < 0) return absl::OkStatus();
+  return FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), number, 0), name);
+}
+
+absl::Status RefuseNewUserNamespaces(scmp_filter_ctx filter) {
+  for (uint64_t flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET}) {
+    RETURN_IF_ERROR(FromSeccomp(
+        seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag)),
+        "clone"));
+  }
+  return Refuse(filter, "clone3", ENOSYS);
+}
+
+absl::Status RefuseSocketFamilies(scmp_filter_ctx filter) {
+  for (int family = 0; family <= AF_MAX; ++family) {
+    if (std::find(std::begin(kAllowedFamilies), std::end(kAllowedFamilies), family) != std::end(kAllowedFamilies)) {
+      continue;
+    }
+    RETURN_IF_ERROR(FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
+                                                 SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family))),
+                                "socket"));
+  }
+  return FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
+                                      SCMP_A0(SCMP_CMP_GT, static_cast<scmp_datum_t>(AF_MAX))),
+                     "socket");
+}
+
+absl::Status RefuseTerminalInput(scmp_filter_ctx filter) {
+  constexpr uint64_t kTioclinux = 0x541C;
+  for (uint64_t request : {uint64_t{TIOCSTI}, kTioclinux}) {
+    RETURN_IF_ERROR(FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+                                                 SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, request)),
+                                "ioctl"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddRules(scmp_filter_ctx filter, bool allow_personality) {
+  for (const char* name : kRefused) RETURN_IF_ERROR(Refuse(filter, name));
+  if (!allow_personality) {
+    for (const char* name : kRefusedUnlessPersonality) RETURN_IF_ERROR(Refuse(filter, name));
+  }
+  RETURN_IF_ERROR(RefuseNewUserNamespaces(filter));
+  RETURN_IF_ERROR(RefuseSocketFamilies(filter));
+  return RefuseTerminalInput(filter);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<UniqueFd>> MakeSeccompFilter(bool allow_personality) {
+  Filter filter(seccomp_init(SCMP_ACT_ALLOW));
+  if (filter == nullptr) return absl::ResourceExhaustedError("libseccomp has no memory for a filter");
+  RETURN_IF_ERROR(AddRules(filter.get(), allow_personality));
+  auto file = std::make_shared<UniqueFd>(memfd_create("seccomp", MFD_CLOEXEC));
+  if (!file->valid()) return absl::ErrnoToStatus(errno, "cannot make a memory file");
+  RETURN_IF_ERROR(FromSeccomp(seccomp_export_bpf(filter.get(), file->get()), "the whole filter"));
+  lseek(file->get(), 0, SEEK_SET);
+  return file;
+}
+
+}  // namespace sassay::sandbox_internal
