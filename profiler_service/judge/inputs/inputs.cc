@@ -1,0 +1,153 @@
+#include "profiler_service/judge/inputs/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "profiler_service/judge/inputs/philox.h"
+#include "profiler_service/judge/numerics/element.h"
+#include "profiler_service/judge/parallel.h"
+
+namespace sassay::judge {
+namespace {
+
+using sassay::v1::DType;
+
+constexpr int64_t kChunk = 1 << 16;
+constexpr int64_t kPerBlock = 8;  // 16 random bits for each element
+constexpr uint32_t kOutlierOneIn = 512;
+constexpr double kOutlierFactor = 16;
+constexpr double kSmallFactor = 1.0 / 64;
+
+// Standard normal quantiles of (k + 1/2) / 65536. Its tails end at 4.3 sigma; outliers are the wide distribution's
+// task.
+class NormalTable {
+ public:
+  NormalTable() {
+    double guess = -5;
+    for (size_t k = 0; k < values_.size(); ++k) {
+      guess = Quantile((static_cast<double>(k) + 0.5) / static_cast<double>(values_.size()), guess);
+      values_[k] = static_cast<float>(guess);
+    }
+  }
+  double operator[](uint16_t k) const { return values_[k]; }
+
+ private:
+  // Bisection from the neighbour's quantile: quantiles ascend.
+  static double Quantile(double probability, double low) {
+    double high = 5;
+    for (int i = 0; i < 45; ++i) {
+      const double middle = (low + high) / 2;
+      (0.5 * std::erfc(-middle / std::sqrt(2.0)) < probability ? low : high) = middle;
+    }
+    return low;
+  }
+  std::vector<float> values_ = std::vector<float>(1 << 16);
+};
+
+double Normal(uint16_t bits) {
+  static const NormalTable* const kTable = new NormalTable();
+  return (*kTable)[bits];
+}
+
+// Everything about one element: its own 16 bits, its block's further bits, and its row's.
+class Generator {
+ public:
+  Generator(const sassay::v1::TensorSpec& spec, uint64_t seed, uint32_t tensor, Distribution distribution,
+            const IntegerRange& range)
+      : dtype_(spec.dtype()),
+        columns_(spec.shape().empty() ? 1 : std::max<int64_t>(1, spec.shape(spec.shape_size() - 1))),
+        seed_(seed),
+        stream_(tensor * 16 + static_cast<uint32_t>(distribution)),
+        distribution_(distribution),
+        minimum_(dtype_ == sassay::v1::DTYPE_UINT8 ? std::max<int64_t>(0, range.minimum) : range.minimum),
+        extent_(std::max<int64_t>(0, range.maximum - minimum_) + 1) {}
+
+  void Block(int64_t block, int64_t end, char* bytes) const {
+    const PhiloxBlock random = Bits(block, 0), extra = Bits(block, 1);
+    const size_t width = ElementBytes(dtype_);
+    for (int64_t i = block * kPerBlock; i < std::min(end, (block + 1) * kPerBlock); ++i) {
+      const auto lane = static_cast<unsigned>(i % kPerBlock);
+      const auto bits = static_cast<uint16_t>(random[lane / 2] >> (lane % 2 * 16));
+      const auto more = static_cast<uint16_t>(extra[lane / 2] >> (lane % 2 * 16));
+      StoreElement(dtype_, IsFloating(dtype_) ? Float(i, bits, more) : Integer(bits, more), bytes + i * width);
+    }
+  }
+
+ private:
+  PhiloxBlock Bits(int64_t index, uint32_t purpose) const {
+    return Philox(seed_, {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), stream_, purpose});
+  }
+
+  double Float(int64_t i, uint16_t bits, uint16_t more) const {
+    switch (distribution_) {
+      case Distribution::kNormal:
+        return Normal(bits);
+      case Distribution::kOutliers:
+        return Normal(bits) * (more % kOutlierOneIn == 0 ? kOutlierFactor : 1);
+      case Distribution::kIntegers:
+        return bits % 9 - 4;
+      case Distribution::kSmall:
+        return Normal(bits) * kSmallFactor;
+      case Distribution::kStructured:
+        return RowMean(i / columns_) + 0.5 * Normal(bits);
+      case Distribution::kUniform:
+      case Distribution::kDecoy:
+        return bits / 32768.0 - 1;
+    }
+    return 0;
+  }
+
+  double RowMean(int64_t row) const { return Bits(row, 2)[0] / 2147483648.0 - 1; }
+
+  double Integer(uint16_t bits, uint16_t more) const {
+    if (dtype_ == sassay::v1::DTYPE_BOOL) return bits & 1;
+    const int64_t number = int64_t{more} << 16 | bits;
+    return static_cast<double>(minimum_ + number % extent_);
+  }
+
+  const DType dtype_;
+  const int64_t columns_;
+  const uint64_t seed_;
+  const uint32_t stream_;
+  const Distribution distribution_;
+  const int64_t minimum_, extent_;
+};
+
+struct Named {
+  const char* name;
+  Distribution distribution;
+};
+constexpr Named kNames[] = {{"normal", Distribution::kNormal},     {"uniform", Distribution::kUniform},
+                            {"outliers", Distribution::kOutliers}, {"integers", Distribution::kIntegers},
+                            {"small", Distribution::kSmall},       {"structured", Distribution::kStructured},
+                            {"decoy", Distribution::kDecoy}};
+
+}  // namespace
+
+absl::StatusOr<Distribution> ParseDistribution(absl::string_view name) {
+  for (const Named& known : kNames) {
+    if (name == known.name) return known.distribution;
+  }
+  const auto spell = [](std::string* out, const Named& known) { absl::StrAppend(out, known.name); };
+  return absl::InvalidArgumentError(
+      absl::StrCat("distribution \"", name, "\" is unknown; known are ", absl::StrJoin(kNames, ", ", spell)));
+}
+
+std::string GenerateTensor(const sassay::v1::TensorSpec& spec, uint64_t seed, uint32_t tensor,
+                           Distribution distribution, int threads, const IntegerRange& range) {
+  const int64_t count = ElementCount(spec);
+  std::string bytes(TensorBytes(spec), '\0');
+  const Generator generator(spec, seed, tensor, distribution, range);
+  Normal(0);  // builds the table before threads share it
+  ParallelFor((count + kChunk - 1) / kChunk, threads, [&](int64_t chunk) {
+    const int64_t end = std::min(count, (chunk + 1) * kChunk);
+    for (int64_t block = chunk * kChunk / kPerBlock; block * kPerBlock < end; ++block) {
+      generator.Block(block, end, bytes.data());
+    }
+  });
+  return bytes;
+}
+
+}  // namespace sassay::judge
