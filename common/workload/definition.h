@@ -1,0 +1,132 @@
+// A definition: what an operator computes, on which tensors, judged by which reference. FlashInfer-Trace JSON plus a
+// `sassay` section, so that the community's definitions load as they are and ours load elsewhere.
+//
+//   { "name": "gemm_n256_k256", "op_type": "gemm", "description": "…",
+//     "axes":    {"M": {"type": "var"}, "N": {"type": "const", "value": 256}, "K": {"type": "const", "value": 256}},
+//     "inputs":  {"A": {"shape": ["M", "K"], "dtype": "bfloat16"}, "B": {"shape": ["N", "K"], "dtype": "bfloat16"}},
+//     "outputs": {"C": {"shape": ["M", "N"], "dtype": "bfloat16"}},
+//     "reference": "import torch\ndef run(A, B): …",               Python, for people; never run by Sassay
+//     "sassay": {
+//       "reference": "builtin:gemm",                               what decides correctness, see ReferenceKind
+//       "baseline": "cublaslt",                                    what the candidate is timed against; may be absent
+//       "distributions": ["normal", "uniform", "outliers"],        input values, see kDistributions; default ["normal"]
+//       "tolerance": {"C": {"rms_multiple": 2, "element_multiple": 8, "noise_of_rms": 0}},   by output; may be absent
+//       "sanitize_axes": {"M": 64},                                small values of *variable* axes; may be absent
+//       "flop": "2*M*N*K",                                         floating-point operations of one call
+//       "required_sass": {"sm_90a": "H", "sm_100a": "B"},          instruction family that must execute, by
+//       architecture "ranges": {"idx": {"minimum": 0, "maximum": "N-1"}},       values of integer or scalar inputs; may
+//       be absent "suggested_axes": [{"M": 256}, {"M": 64}]                  for lists and for small machines
+//     } }
+//
+// A shape's extents are axis names or positive integers; `"shape": null` is a scalar, passed to run() by value.
+// `constraints` and `tags` are kept and not interpreted.
+#ifndef SASSAY_COMMON_WORKLOAD_DEFINITION_H_
+#define SASSAY_COMMON_WORKLOAD_DEFINITION_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "sassay/v1/workload.pb.h"
+
+namespace sassay {
+
+// Who says what the right answer is.
+enum class ReferenceKind {
+  kNone,     // nobody: such a workload is REJECTED
+  kBuiltin,  // "builtin:NAME": code of the judge; NAME is one of kBuiltinReferences
+  kBundle,   // "bundle:sha256:HEX": a plain CUDA kernel that an admin approved
+  kGolden,   // "golden:FILE.safetensors": inputs and outputs of one set of axes, beside the definition's file
+};
+
+// References the judge has code for.
+inline constexpr absl::string_view kBuiltinReferences[] = {"gemm", "mha_forward", "mha_forward_causal", "mha_backward",
+                                                           "mha_backward_causal"};
+// Baselines the judge has code for; "bundle:sha256:HEX" is also a baseline.
+inline constexpr absl::string_view kBuiltinBaselines[] = {"cublaslt", "cudnn_sdpa"};
+
+// Input distributions. "normal": N(0, 1). "uniform": U(-1, 1). "outliers": N(0, 1) where about one element in a
+// thousand is 16 times larger. "integers": whole numbers from -4 to 4, where sums are exact. Inputs that depend on
+// others (O and L of an attention backward) follow from them; integer inputs are uniform over their range.
+inline constexpr absl::string_view kDistributions[] = {"normal", "uniform", "outliers", "integers"};
+
+struct AxisDefinition {
+  std::string name;
+  // Nullopt: the axis varies and run() receives it as an int64_t.
+  absl::optional<int64_t> value;
+};
+
+struct TensorDefinition {
+  std::string name;
+  sassay::v1::DType dtype = sassay::v1::DTYPE_UNSPECIFIED;
+  bool scalar = false;
+  // Axis names or decimal integers, outermost first.
+  std::vector<std::string> shape;
+};
+
+// Multiples of the judge's rule (profiler_service/judge/numerics/compare.h); nullopt leaves the judge's own.
+struct ToleranceDefinition {
+  absl::optional<double> rms_multiple;
+  absl::optional<double> element_multiple;
+  // What honest arithmetic adds before the final rounding: one standard deviation, as a fraction of the reference's
+  // rms. For references that know no noise of their own (bundles, golden tensors).
+  double noise_of_rms = 0;
+};
+
+// Expressions over axes ("0", "N-1").
+struct RangeDefinition {
+  std::string minimum;
+  std::string maximum;
+};
+
+// A parsed definition. A plain value; const members may be read from any thread.
+struct Definition {
+  std::string name;
+  std::string op_type;
+  std::string description;
+  std::vector<AxisDefinition> axes;       // in file order
+  std::vector<TensorDefinition> inputs;   // in file order: the order of run()'s parameters
+  std::vector<TensorDefinition> outputs;  // in file order
+  ReferenceKind reference_kind = ReferenceKind::kNone;
+  std::string reference;       // as written, for example "builtin:gemm"; empty for kNone
+  std::string reference_name;  // the part after the kind: "gemm", 64 hex digits, or a relative path
+  std::string baseline;
+  std::vector<std::string> distributions;
+  std::map<std::string, ToleranceDefinition> tolerance;
+  std::map<std::string, int64_t> sanitize_axes;
+  std::string flop;
+  std::map<std::string, std::string> required_sass;
+  std::map<std::string, RangeDefinition> ranges;
+  std::vector<std::map<std::string, int64_t>> suggested_axes;
+  // The JSON without white space, keys in file order (the order of tensors is part of the meaning).
+  std::string canonical_json;
+  // SHA-256 of canonical_json, 32 bytes; golden tensors are hashed in by the catalogue.
+  std::string sha256;
+};
+
+// Largest extent of an axis and largest tensor a shape may describe.
+inline constexpr int64_t kMaxAxisValue = int64_t{1} << 31;
+inline constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
+
+// INVALID_ARGUMENT naming the field, what was expected and what came. At most 1 MiB; doubled keys and unknown keys of
+// the `sassay` section are refused.
+absl::StatusOr<Definition> ParseDefinition(absl::string_view untrusted_json);
+
+// "bfloat16" -> DTYPE_BFLOAT16; UNSPECIFIED if unknown.
+sassay::v1::DType DTypeFromName(absl::string_view name);
+// DTYPE_BFLOAT16 -> "bfloat16".
+std::string DTypeName(sassay::v1::DType dtype);
+// Bytes of one element; 0 for UNSPECIFIED.
+uint32_t DTypeBytes(sassay::v1::DType dtype);
+// Elements of a tensor: the product of its extents, 1 for a scalar. The shape must come from a resolved workload.
+uint64_t ElementCount(const sassay::v1::TensorSpec& tensor);
+// Bytes of a tensor. The shape must come from a resolved workload.
+uint64_t TensorBytes(const sassay::v1::TensorSpec& tensor);
+
+}  // namespace sassay
+
+#endif  // SASSAY_COMMON_WORKLOAD_DEFINITION_H_

@@ -1,0 +1,98 @@
+#include "common/workload/json_text.h"
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace sassay {
+namespace {
+
+constexpr int kMaxDepth = 32;
+constexpr size_t kMaxShownBytes = 60;
+
+// Watches the parser: nested too deeply, or the same key twice in one object.
+class Watcher {
+ public:
+  bool operator()(int depth, OrderedJson::parse_event_t event, OrderedJson& parsed) {
+    if (depth > kMaxDepth) error_ = absl::StrCat("nested more than ", kMaxDepth, " levels deep");
+    if (event == OrderedJson::parse_event_t::object_start) keys_.emplace_back();
+    if (event == OrderedJson::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
+    if (event == OrderedJson::parse_event_t::key && !keys_.empty()) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!keys_.back().insert(key).second) error_ = absl::StrCat("the key \"", key, "\" appears twice in one object");
+    }
+    return true;
+  }
+  const std::string& error() const { return error_; }
+
+ private:
+  std::vector<std::set<std::string>> keys_;
+  std::string error_;
+};
+
+// nlohmann builds values with recursion-free code but takes them apart and prints them recursively, so depth is checked
+// on the text first. Brackets inside strings count too; that only makes the check stricter where there are dozens of
+// them.
+bool TooDeep(absl::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (depth > kMaxDepth) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<OrderedJson> ParseJsonObject(absl::string_view untrusted, uint64_t limit_bytes) {
+  if (untrusted.size() > limit_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JSON of ", untrusted.size(), " bytes, at most ", limit_bytes, " are allowed"));
+  }
+  if (TooDeep(untrusted)) {
+    return absl::InvalidArgumentError(absl::StrCat("JSON nested more than ", kMaxDepth, " levels deep"));
+  }
+  Watcher watcher;
+  OrderedJson value = OrderedJson::parse(untrusted.begin(), untrusted.end(), std::ref(watcher),
+                                         /*allow_exceptions=*/false);
+  if (!watcher.error().empty()) return absl::InvalidArgumentError(watcher.error());
+  if (value.is_discarded()) return absl::InvalidArgumentError("malformed JSON");
+  if (!value.is_object()) return JsonTypeError("the document", "an object", value);
+  return value;
+}
+
+absl::Status JsonTypeError(absl::string_view path, absl::string_view expected, const OrderedJson& got) {
+  std::string shown = got.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  if (shown.size() > kMaxShownBytes) shown = absl::StrCat(shown.substr(0, kMaxShownBytes), "…");
+  return absl::InvalidArgumentError(absl::StrCat(path, ": expected ", expected, ", got ", shown));
+}
+
+absl::StatusOr<std::string> JsonString(const OrderedJson& value, absl::string_view path) {
+  if (!value.is_string()) return JsonTypeError(path, "a string", value);
+  return value.get<std::string>();
+}
+
+absl::StatusOr<int64_t> JsonPositiveInteger(const OrderedJson& value, absl::string_view path) {
+  if (!value.is_number_integer()) return JsonTypeError(path, "a positive integer", value);
+  if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return JsonTypeError(path, "an int64", value);
+  if (value.get<int64_t>() <= 0) return JsonTypeError(path, "a positive integer", value);
+  return value.get<int64_t>();
+}
+
+absl::StatusOr<double> JsonNonNegativeNumber(const OrderedJson& value, absl::string_view path) {
+  if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0) {
+    return JsonTypeError(path, "a number of at least 0", value);
+  }
+  return value.get<double>();
+}
+
+}  // namespace sassay
