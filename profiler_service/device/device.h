@@ -52,6 +52,8 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   bool programmatic_stream_serialization = false;
+  // How much of the L1 should be shared memory, in percent; negative where the launch does not say.
+  int shared_carveout_percent = -1;
   std::vector<std::string> arguments;
 };
 
@@ -124,7 +126,8 @@ class Device {
   virtual absl::Status FlushL2() = 0;
 };
 
-// Opens a device by its specification: "cuda:0", "emulated:sm_90a". UNAVAILABLE with the reason if it is not there.
+// Opens a device by its specification: "cuda:0" (index in PCI order), "cuda:GPU-…" (UUID), "emulated:sm_90a".
+// UNAVAILABLE with the reason if it is not there, INVALID_ARGUMENT for what is no specification.
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view specification, sassay::worker::RunMode mode);
 
 // The devices "auto" stands for: every CUDA GPU, else one emulated sm_90a.

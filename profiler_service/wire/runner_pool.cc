@@ -4,10 +4,10 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/wire/gpu_nodes.h"
 #include "profiler_service/wire/runner_sandbox.h"
 
 namespace sassay::wire {
@@ -26,6 +26,12 @@ std::map<std::string, std::string> RunnerEnvironment() {
   return environment;
 }
 
+// Inside the sandbox the runner sees one GPU only, so that indices differ: it is told the UUID.
+std::string StableName(absl::string_view device) {
+  const absl::optional<GpuNode> gpu = FindGpu(device);
+  return gpu.has_value() && !gpu->uuid.empty() ? absl::StrCat("cuda:", gpu->uuid) : std::string(device);
+}
+
 }  // namespace
 
 WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string_view device,
@@ -34,7 +40,7 @@ WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string
   worker.name = "runner";
   worker.argv = options.launcher;
   worker.argv.push_back(options.runner_program);
-  worker.argv.push_back(absl::StrCat("--device=", device));
+  worker.argv.push_back(absl::StrCat("--device=", StableName(device)));
   worker.argv.push_back(absl::StrCat("--mode=", EnumName(mode)));
   worker.environment = RunnerEnvironment();
   std::vector<std::filesystem::path> extra;

@@ -5,7 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/types/optional.h"
+#include "profiler_service/wire/gpu_nodes.h"
 
 namespace sassay::wire {
 namespace {
@@ -30,10 +31,9 @@ void ShowProgram(SandboxPolicy& policy, const fs::path& program) {
   if (libraries != "/lib" && libraries != "/usr/lib") ShowReadOnly(policy, libraries);
 }
 
-void ShowGpu(SandboxPolicy& policy, absl::string_view index, const fs::path& root) {
-  const std::string gpu = absl::StrCat("nvidia", index);
-  for (const std::string& name : {gpu, std::string("nvidiactl"), std::string("nvidia-uvm"),
-                                  std::string("nvidia-uvm-tools"), std::string("nvidia-caps")}) {
+void ShowGpu(SandboxPolicy& policy, const GpuNode& gpu, const fs::path& root) {
+  policy.devices.push_back(gpu.node);
+  for (const char* name : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"}) {
     const fs::path node = root / "dev" / name;
     if (Exists(node)) policy.devices.push_back(node.string());
   }
@@ -48,8 +48,9 @@ SandboxPolicy RunnerSandbox(absl::string_view device, const fs::path& program,
   ShowProgram(policy, program);
   for (const fs::path& extra : extra_programs) ShowReadOnly(policy, extra.parent_path().parent_path());
   policy.loopback = !extra_programs.empty();
-  if (absl::ConsumePrefix(&device, "cuda:")) {
-    ShowGpu(policy, device, root);
+  if (absl::StartsWith(device, "cuda:")) {
+    const absl::optional<GpuNode> gpu = FindGpu(device, root);
+    if (gpu.has_value()) ShowGpu(policy, *gpu, root);
   } else {
     policy.address_space_bytes = uint64_t{32} << 30;
   }

@@ -1,6 +1,5 @@
 #include "profiler_service/wire/worker_process.h"
 
-#include <cstring>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -20,18 +19,6 @@ absl::StatusOr<Command> Confine(const Command& command, const WorkerOptions& opt
 }
 
 }  // namespace
-
-std::string Describe(const ExitReport& report) {
-  switch (report.kind) {
-    case ExitReport::Kind::kExited:
-      return absl::StrCat("exit status ", report.exit_code);
-    case ExitReport::Kind::kSignaled:
-      return absl::StrCat("signal ", report.signal_number, " (", strsignal(report.signal_number), ")");
-    case ExitReport::Kind::kTimedOut:
-      return "killed at its deadline";
-  }
-  return "an unknown end";
-}
 
 WorkerProcess::WorkerProcess(std::string name, Subprocess process, Channel channel)
     : name_(std::move(name)), process_(std::move(process)), channel_(std::move(channel)) {}
@@ -76,7 +63,7 @@ absl::Status WorkerProcess::Explain(const absl::Status& status) {
 // The channel closes a moment before the process can be waited for.
 std::string WorkerProcess::HowItEnded() {
   absl::StatusOr<ExitReport> report = process_.Wait(absl::Now() + absl::Seconds(1));
-  if (report.ok()) return Describe(*report);
+  if (report.ok()) return DescribeExit(*report);
   process_.Kill();
   return "it closed its channel and went on running";
 }

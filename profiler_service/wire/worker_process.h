@@ -77,9 +77,6 @@ class WorkerProcess {
   std::atomic<bool> killed_{false};
 };
 
-// "exit status 3", "signal 11 (Segmentation fault)", "killed at its deadline".
-std::string Describe(const ExitReport& report);
-
 }  // namespace sassay::wire
 
 #endif  // SASSAY_PROFILER_SERVICE_WIRE_WORKER_PROCESS_H_
