@@ -1,0 +1,144 @@
+// The queue: owns a submission's life from "accepted" to its one verdict.
+//
+// The rules live here, the promise to remember in store/. A submission is durable before its client hears "accepted";
+// from then on exactly one verdict follows, whatever dies in between: whoever runs it holds a lease, and a lease that
+// was lost cannot write.
+#ifndef SASSAY_PROFILER_SERVICE_QUEUE_QUEUE_H_
+#define SASSAY_PROFILER_SERVICE_QUEUE_QUEUE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "profiler_service/queue/event_feed.h"
+#include "profiler_service/queue/running_job.h"
+#include "profiler_service/store/store.h"
+
+namespace sassay::queue {
+
+// Rules. The api maps each to a flag.
+struct QueueOptions {
+  store::AdmissionLimits limits = {1000, 10000};
+  absl::Duration default_queue_deadline = absl::Hours(1);
+  absl::Duration max_queue_deadline = absl::Hours(24);
+  absl::Duration default_run_deadline = absl::Minutes(10);
+  absl::Duration max_run_deadline = absl::Hours(1);
+  // How long a lease lives without renewal; renewed three times as often.
+  absl::Duration lease = absl::Seconds(30);
+  // Attempts before an INFRA_ERROR stands.
+  uint32_t max_attempts = 3;
+  // Deaths in a row of the process that ran it before a submission is given up.
+  uint32_t max_losses = 3;
+  // Time of day; tests bring their own.
+  std::function<absl::Time()> now = absl::Now;
+};
+
+// What happened, for metrics. Called on a thread of the store: be quick.
+struct QueueHooks {
+  std::function<void()> accepted = [] {};
+  std::function<void()> retried = [] {};
+  std::function<void(const sassay::v1::Verdict&)> finished = [](const sassay::v1::Verdict&) {};
+};
+
+// Thread-safe. Life cycle: construct, Start (recovers what a dead process left), …, Stop, destroy; `store` outlives it.
+class Queue {
+ public:
+  Queue(store::Store& store, QueueOptions options, QueueHooks hooks = {});
+  // Stops. No call may be under way on another thread; what was posted to the store is waited for.
+  ~Queue();
+
+  // Takes back the leases of the process that used this store before, then keeps time on a thread of its own. Call
+  // once, before Next.
+  absl::Status Start();
+  // No more work is handed out; Next returns nothing. Idempotent.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // --- the client's side ---
+
+  // INVALID_ARGUMENT names the field; others as Store::Submit, with the flag that sets the limit.
+  void Submit(const std::string& tenant, const sassay::v1::ProfileRequest& request,
+              store::Callback<store::Submitted> done);
+  // Answers whether it is being cancelled: false if there was a verdict already. NOT_FOUND.
+  void Cancel(const std::string& tenant, const std::string& id, store::Callback<bool> done);
+  // Watches a submission. NOT_FOUND; INVALID_ARGUMENT if `after` lies past its last event. `on_ready` as in
+  // EventFeed::Subscribe.
+  absl::StatusOr<std::shared_ptr<Subscription>> Subscribe(const std::string& tenant, const std::string& id,
+                                                          uint64_t after, std::function<void()> on_ready);
+
+  // --- the worker's side ---
+
+  // Waits for the next submission and leases it. Nothing after Stop.
+  std::shared_ptr<RunningJob> Next() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends an attempt with what its runner said: publishes the verdict, or gives the submission back where another
+  // attempt may end better. A lost lease publishes nothing.
+  void Conclude(RunningJob& job, sassay::v1::Verdict verdict) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Asks every running attempt to give up, and gives the submissions back to the queue as their runners return.
+  void InterruptAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  size_t running() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Hands out nothing until resumed. Running attempts go on.
+  void SetPaused(bool paused) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool paused() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What the timekeeper does: renews leases, takes back expired ones, ends what waited too long. Public for tests,
+  // which bring their own clock.
+  void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::StatusOr<store::NewSubmission> Prepare(const std::string& tenant,
+                                               const sassay::v1::ProfileRequest& request) const;
+  void OfferWork(uint64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool WorkOrStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || (!paused_ && offers_ > 0); }
+  bool TakeOffer() ABSL_LOCKS_EXCLUDED(mutex_);
+  void BackOff() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void Publish(const absl::StatusOr<sassay::v1::Event>& event);
+  std::shared_ptr<RunningJob> Register(store::Lease lease) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::shared_ptr<RunningJob>> Acquire();
+  absl::Status Finish(const store::Lease& lease, const sassay::v1::Verdict& verdict);
+  absl::Status Return(const store::Lease& lease, absl::string_view reason, bool lost);
+  absl::Status Settle(RunningJob& job, const sassay::v1::Verdict& verdict);
+  sassay::v1::Verdict Complete(const RunningJob& job, sassay::v1::Verdict verdict) const;
+
+  absl::Status TakeBack(const store::Lease& lease);
+  void RenewLeases() ABSL_LOCKS_EXCLUDED(mutex_);
+  void TakeBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndOverdue();
+  void KeepTime() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Duration UntilNextTick();
+  void NoteDeadline(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  store::Store& store_;
+  const QueueOptions options_;
+  const QueueHooks hooks_;
+  const std::string owner_;
+  EventFeed feed_;
+
+  mutable absl::Mutex mutex_;
+  absl::CondVar timer_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool interrupting_ ABSL_GUARDED_BY(mutex_) = false;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  // At least as many as submissions wait: each offer is worth one try to acquire.
+  uint64_t offers_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time next_tick_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::unordered_map<std::string, std::shared_ptr<RunningJob>> running_ ABSL_GUARDED_BY(mutex_);
+  std::thread timekeeper_;
+};
+
+}  // namespace sassay::queue
+
+#endif  // SASSAY_PROFILER_SERVICE_QUEUE_QUEUE_H_

@@ -1,0 +1,340 @@
+#include "profiler_service/queue/queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "common/base/files.h"
+#include "profiler_service/queue/dispatcher.h"
+#include "profiler_service/queue/own_verdicts.h"
+#include "profiler_service/queue/queue_testing.h"
+#include "profiler_service/store/sqlite_store.h"
+
+namespace sassay::queue {
+namespace {
+
+using sassay::v1::Event;
+using sassay::v1::ProfileRequest;
+using sassay::v1::Verdict;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class QueueTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.now = [this] { return absl::FromUnixNanos(now_ns_); };
+    Open();
+  }
+  void Open() {
+    store_ = *store::OpenSqliteStore(directory_.path() / "sassay.db");
+    queue_ = std::make_unique<Queue>(*store_, options_);
+    ASSERT_TRUE(queue_->Start().ok());
+  }
+  // As a crash would: what is leased stays leased.
+  void Crash() {
+    queue_.reset();
+    store_.reset();
+    Open();
+  }
+  void Advance(absl::Duration duration) { now_ns_ += absl::ToInt64Nanoseconds(duration); }
+
+  std::string Submit(const std::string& tenant, const std::string& request_id) {
+    const auto submitted = SubmitAndWait(*queue_, tenant, RequestOf(request_id));
+    EXPECT_TRUE(submitted.ok()) << submitted.status();
+    return submitted.ok() ? submitted->id : "";
+  }
+  absl::StatusOr<bool> Cancel(const std::string& tenant, const std::string& id) {
+    return store::Await<bool>([&](store::Callback<bool> done) { queue_->Cancel(tenant, id, std::move(done)); });
+  }
+  Verdict VerdictOf(const std::string& tenant, const std::string& id) { return WaitForVerdict(*queue_, tenant, id); }
+
+  TemporaryDirectory directory_ = *TemporaryDirectory::Create("queue_test");
+  std::atomic<int64_t> now_ns_ = 1'700'000'000'000'000'000;
+  QueueOptions options_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Queue> queue_;
+};
+
+TEST_F(QueueTest, AVerdictIsPublishedOnceAndLast) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  ASSERT_EQ(job->lease().submission.id, id);
+  job->StageStarted(sassay::v1::STAGE_EVALUATE, "emulated:sm_90a");
+  queue_->Conclude(*job, CorrectVerdict());
+  const std::vector<Event> events = WaitForEvents(*queue_, "ann", id);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_TRUE(events[0].has_accepted());
+  EXPECT_EQ(events[1].stage_started().device(), "emulated:sm_90a");
+  EXPECT_EQ(events[2].verdict().status(), sassay::v1::VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(events[2].verdict().submission_id(), id);
+  EXPECT_EQ(events[2].verdict().attempt(), 1u);
+  queue_->Conclude(*job, CorrectVerdict());
+  EXPECT_EQ(WaitForEvents(*queue_, "ann", id).size(), 3u);
+}
+
+TEST_F(QueueTest, AWatcherIsToldOfLiveEventsWithoutAskingAgain) {
+  const std::string id = Submit("ann", "r1");
+  Watcher watcher(*queue_, "ann", id, 0);
+  const auto job = queue_->Next();
+  std::thread runner([&] {
+    job->StageStarted(sassay::v1::STAGE_EVALUATE, "d");
+    queue_->Conclude(*job, CorrectVerdict());
+  });
+  EXPECT_EQ(watcher.ReadAll().size(), 3u);
+  runner.join();
+}
+
+TEST_F(QueueTest, AWatcherWhoComesBackSeesTheRestAndNothingTwice) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  for (int i = 0; i < 100; ++i) job->StageStarted(sassay::v1::STAGE_EVALUATE, absl::StrCat(i));
+  queue_->Conclude(*job, CorrectVerdict());
+  const std::vector<Event> rest = Watcher(*queue_, "ann", id, 42).ReadAll();
+  ASSERT_EQ(rest.size(), 60u);
+  EXPECT_EQ(rest.front().sequence(), 43u);
+  EXPECT_EQ(rest.back().sequence(), 102u);
+  EXPECT_TRUE(Watcher(*queue_, "ann", id, 102).ReadAll().empty());
+}
+
+TEST_F(QueueTest, WatchingAnothersSubmissionIsNotFound) {
+  const std::string id = Submit("ann", "r1");
+  EXPECT_TRUE(absl::IsNotFound(queue_->Subscribe("bob", id, 0, [] {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(queue_->Subscribe("ann", id, 99, [] {}).status()));
+  EXPECT_TRUE(absl::IsNotFound(Cancel("bob", id).status()));
+}
+
+TEST_F(QueueTest, CancellingWhatWaitsEndsItAtOnce) {
+  const std::string id = Submit("ann", "r1");
+  EXPECT_TRUE(*Cancel("ann", id));
+  EXPECT_EQ(VerdictOf("ann", id).code(), sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT);
+  EXPECT_FALSE(*Cancel("ann", id));
+}
+
+TEST_F(QueueTest, CancellingWhatRunsTellsTheRunnerAndOverridesItsVerdict) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  EXPECT_FALSE(job->cancelled());
+  EXPECT_TRUE(*Cancel("ann", id));
+  EXPECT_TRUE(job->cancelled());
+  queue_->Conclude(*job, CorrectVerdict());
+  EXPECT_EQ(VerdictOf("ann", id).status(), sassay::v1::VERDICT_STATUS_CANCELLED);
+}
+
+TEST_F(QueueTest, InfrastructureTroubleIsRetriedAndThenStands) {
+  const std::string id = Submit("ann", "r1");
+  for (uint32_t attempt = 1; attempt <= options_.max_attempts; ++attempt) {
+    const auto job = queue_->Next();
+    EXPECT_EQ(job->lease().submission.attempt, attempt);
+    queue_->Conclude(*job, InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "runner lost"));
+  }
+  const std::vector<Event> events = WaitForEvents(*queue_, "ann", id);
+  ASSERT_EQ(events.size(), 1 + options_.max_attempts);
+  EXPECT_EQ(events[1].retrying().reason(), "runner lost");
+  EXPECT_EQ(events[1].retrying().attempt(), 2u);
+  EXPECT_EQ(events.back().verdict().code(), sassay::v1::VERDICT_CODE_RUNNER_LOST);
+  EXPECT_EQ(events.back().verdict().attempt(), options_.max_attempts);
+}
+
+TEST_F(QueueTest, WhatCannotEndDifferentlyIsNotRetried) {
+  const std::string id = Submit("ann", "r1");
+  queue_->Conclude(*queue_->Next(), InfraVerdict(sassay::v1::VERDICT_CODE_EMULATOR_LACKS, "no wgmma"));
+  EXPECT_EQ(VerdictOf("ann", id).attempt(), 1u);
+}
+
+TEST_F(QueueTest, WaitingPastTheQueueDeadlineIsAVerdict) {
+  ProfileRequest request = RequestOf("r1");
+  request.mutable_queue_deadline()->set_seconds(5);
+  const auto submitted = SubmitAndWait(*queue_, "ann", request);
+  queue_->Tick();
+  Advance(absl::Seconds(6));
+  queue_->Tick();
+  const Verdict verdict = VerdictOf("ann", submitted->id);
+  EXPECT_EQ(verdict.code(), sassay::v1::VERDICT_CODE_QUEUE_DEADLINE);
+  EXPECT_THAT(verdict.reason(), HasSubstr("6s"));
+}
+
+TEST_F(QueueTest, TheRunDeadlineBeginsWithTheRun) {
+  ProfileRequest request = RequestOf("r1");
+  request.mutable_run_deadline()->set_seconds(20);
+  ASSERT_TRUE(SubmitAndWait(*queue_, "ann", request).ok());
+  Advance(absl::Seconds(7));
+  const auto job = queue_->Next();
+  EXPECT_EQ(job->deadline(), options_.now() + absl::Seconds(20));
+}
+
+TEST_F(QueueTest, ARunnerThatIgnoresItsDeadlineIsInterruptedAndBlamedOnUs) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  Advance(options_.default_run_deadline + RunningJob::kGrace + absl::Seconds(1));
+  queue_->Tick();
+  EXPECT_TRUE(job->cancelled());
+  Verdict verdict;
+  verdict.set_status(sassay::v1::VERDICT_STATUS_CANCELLED);
+  queue_->Conclude(*job, verdict);
+  EXPECT_EQ(VerdictOf("ann", id).status(), sassay::v1::VERDICT_STATUS_INFRA_ERROR);
+}
+
+TEST_F(QueueTest, WhatADeadProcessRanIsRunAgain) {
+  const std::string id = Submit("ann", "r1");
+  const auto lost = queue_->Next();
+  Crash();
+  const auto job = queue_->Next();
+  ASSERT_EQ(job->lease().submission.id, id);
+  EXPECT_EQ(job->lease().submission.attempt, 2u);
+  queue_->Conclude(*job, CorrectVerdict());
+  EXPECT_EQ(WaitForEvents(*queue_, "ann", id).size(), 3u);
+}
+
+TEST_F(QueueTest, ASubmissionThatKillsItsProcessEachTimeIsGivenUp) {
+  const std::string id = Submit("ann", "r1");
+  for (uint32_t i = 0; i < options_.max_losses; ++i) {
+    ASSERT_NE(queue_->Next(), nullptr);
+    Crash();
+  }
+  const Verdict verdict = VerdictOf("ann", id);
+  EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_THAT(verdict.reason(), HasSubstr("3 times in a row"));
+}
+
+TEST_F(QueueTest, ACancellationSurvivesACrash) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  ASSERT_TRUE(*Cancel("ann", id));
+  Crash();
+  EXPECT_EQ(VerdictOf("ann", id).status(), sassay::v1::VERDICT_STATUS_CANCELLED);
+}
+
+TEST_F(QueueTest, AWorkerThatWasAsleepTooLongCannotPublish) {
+  const std::string id = Submit("ann", "r1");
+  const auto sleeper = queue_->Next();
+  const auto taken = store::Await<Event>([&](store::Callback<Event> done) {
+    store_->Return(sleeper->lease(), "expired", true, options_.now(), std::move(done));
+  });
+  ASSERT_TRUE(taken.ok());
+  queue_->Tick();
+  EXPECT_TRUE(sleeper->cancelled());
+  queue_->Conclude(*sleeper, CorrectVerdict());
+  EXPECT_EQ(store_->Get("ann", id)->state, store::State::kQueued);
+}
+
+TEST_F(QueueTest, RequestsAreRefusedByField) {
+  const auto refusal = [&](auto change) {
+    ProfileRequest request = RequestOf("r1");
+    change(request);
+    const absl::Status status = SubmitAndWait(*queue_, "ann", request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.clear_request_id(); }), HasSubstr("request_id"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.set_request_id(std::string(129, 'x')); }), HasSubstr("request_id"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.set_bundle_sha256("ABC"); }), HasSubstr("bundle_sha256"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.clear_workload(); }), HasSubstr("workload"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.add_stages(sassay::v1::STAGE_COMPILE); }), HasSubstr("stages"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.mutable_run_deadline()->set_seconds(-1); }),
+              HasSubstr("--max-run-deadline"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.mutable_queue_deadline()->set_seconds(1 << 30); }),
+              HasSubstr("--max-queue-deadline"));
+}
+
+TEST_F(QueueTest, AFullQueueNamesItsFlag) {
+  options_.limits = {1, 10};
+  Crash();
+  Submit("ann", "r1");
+  const absl::Status status = SubmitAndWait(*queue_, "ann", RequestOf("r2")).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--max-in-flight-per-tenant"));
+}
+
+TEST_F(QueueTest, APausedQueueHandsOutNothingUntilResumed) {
+  queue_->SetPaused(true);
+  Submit("ann", "r1");
+  std::atomic<bool> resumed = false;
+  std::thread worker([&] {
+    const auto job = queue_->Next();
+    EXPECT_TRUE(resumed);
+    queue_->Conclude(*job, CorrectVerdict());
+  });
+  resumed = true;
+  queue_->SetPaused(false);
+  worker.join();
+}
+
+TEST_F(QueueTest, HooksSeeEachStepOnce) {
+  std::atomic<int> accepted = 0, retried = 0, finished = 0;
+  QueueHooks hooks;
+  hooks.accepted = [&] { ++accepted; };
+  hooks.retried = [&] { ++retried; };
+  hooks.finished = [&](const Verdict&) { ++finished; };
+  queue_ = nullptr;
+  queue_ = std::make_unique<Queue>(*store_, options_, hooks);
+  ASSERT_TRUE(queue_->Start().ok());
+  Submit("ann", "r1");
+  Submit("ann", "r1");
+  queue_->Conclude(*queue_->Next(), InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "x"));
+  queue_->Conclude(*queue_->Next(), CorrectVerdict());
+  EXPECT_EQ(accepted, 1);
+  EXPECT_EQ(retried, 1);
+  EXPECT_EQ(finished, 1);
+}
+
+TEST_F(QueueTest, TheDispatcherRunsEverythingAndHandsOverTheBundle) {
+  FakeRunner runner(4);
+  std::atomic<int> wrong_bundles = 0;
+  runner.run = [&](const Job& job, JobObserver&) {
+    if (job.bundle_bytes != absl::StrCat("bundle of ", job.tenant)) ++wrong_bundles;
+    return CorrectVerdict();
+  };
+  Dispatcher dispatcher(*queue_, runner, [](absl::string_view tenant, absl::string_view) {
+    return absl::StatusOr<std::string>(absl::StrCat("bundle of ", tenant));
+  });
+  std::vector<std::string> ids;
+  for (int i = 0; i < 50; ++i) ids.push_back(Submit("ann", absl::StrCat(i)));
+  for (const std::string& id : ids) EXPECT_EQ(VerdictOf("ann", id).status(), sassay::v1::VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(wrong_bundles, 0);
+}
+
+TEST_F(QueueTest, AMissingBundleIsOurTrouble) {
+  options_.max_attempts = 1;
+  Crash();
+  FakeRunner runner(1);
+  Dispatcher dispatcher(*queue_, runner, [](absl::string_view, absl::string_view) {
+    return absl::StatusOr<std::string>(absl::NotFoundError("expired"));
+  });
+  EXPECT_THAT(VerdictOf("ann", Submit("ann", "r1")).reason(), HasSubstr("expired"));
+}
+
+TEST_F(QueueTest, DrainingGivesRunningWorkBack) {
+  FakeRunner runner(1);
+  absl::Notification started;
+  runner.run = [&](const Job&, JobObserver& observer) {
+    started.Notify();
+    while (!observer.cancelled()) std::this_thread::yield();
+    Verdict verdict;
+    verdict.set_status(sassay::v1::VERDICT_STATUS_CANCELLED);
+    return verdict;
+  };
+  Dispatcher dispatcher(*queue_, runner, ReadNothing);
+  const std::string id = Submit("ann", "r1");
+  started.WaitForNotification();
+  dispatcher.Drain(absl::ZeroDuration());
+  const auto submission = store_->Get("ann", id);
+  EXPECT_EQ(submission->state, store::State::kQueued);
+  EXPECT_EQ(submission->losses, 0u);
+}
+
+TEST_F(QueueTest, TenantsShareTheWorkersInTurn) {
+  for (int i = 0; i < 4; ++i) Submit("flood", absl::StrCat(i));
+  Submit("ann", "r1");
+  std::vector<std::string> tenants;
+  for (int i = 0; i < 3; ++i) tenants.push_back(queue_->Next()->lease().submission.tenant);
+  EXPECT_EQ(std::count(tenants.begin(), tenants.end(), "ann"), 1);
+}
+
+}  // namespace
+}  // namespace sassay::queue

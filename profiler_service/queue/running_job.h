@@ -1,0 +1,57 @@
+// One attempt while it runs: the lease, and the ear and mouth of its runner.
+#ifndef SASSAY_PROFILER_SERVICE_QUEUE_RUNNING_JOB_H_
+#define SASSAY_PROFILER_SERVICE_QUEUE_RUNNING_JOB_H_
+
+#include <atomic>
+#include <functional>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "profiler_service/pipeline/job.h"
+#include "profiler_service/store/store.h"
+
+namespace sassay::queue {
+
+// Why a runner is asked to give up. The first one stands.
+enum class Interruption { kNone, kCancelled, kLeaseLost, kStopping, kOverdue };
+
+// Thread-safe. Made by Queue::Next, ended by Queue::Conclude.
+class RunningJob : public JobObserver {
+ public:
+  using Append = std::function<void(const store::Lease&, sassay::v1::Event)>;
+
+  RunningJob(store::Lease lease, absl::Time deadline, std::function<absl::Time()> now, Append append)
+      : lease_(std::move(lease)), deadline_(deadline), now_(std::move(now)), append_(std::move(append)) {}
+
+  const store::Lease& lease() const { return lease_; }
+  // When the stages must have ended.
+  absl::Time deadline() const { return deadline_; }
+
+  void Interrupt(Interruption why) {
+    Interruption none = Interruption::kNone;
+    interruption_.compare_exchange_strong(none, why);
+  }
+  Interruption interruption() const { return interruption_; }
+  // A runner that does not end by itself is told to, this long after its deadline.
+  static constexpr absl::Duration kGrace = absl::Seconds(15);
+  void InterruptIfOverdue() {
+    if (now_() > deadline_ + kGrace) Interrupt(Interruption::kOverdue);
+  }
+
+  void StageStarted(sassay::v1::Stage stage, absl::string_view device) override;
+  void StageFinished(const sassay::v1::StageReport& report) override;
+  bool cancelled() const override { return interruption_ != Interruption::kNone; }
+
+ private:
+  void Say(sassay::v1::Event event);
+
+  const store::Lease lease_;
+  const absl::Time deadline_;
+  const std::function<absl::Time()> now_;
+  const Append append_;
+  std::atomic<Interruption> interruption_ = Interruption::kNone;
+};
+
+}  // namespace sassay::queue
+
+#endif  // SASSAY_PROFILER_SERVICE_QUEUE_RUNNING_JOB_H_
