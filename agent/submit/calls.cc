@@ -1,0 +1,58 @@
+#include "agent/submit/calls.h"
+
+#include <openssl/rand.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "agent/submit/rpc_error.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::agent {
+
+absl::StatusOr<v1::GetCapabilitiesResponse> GetCapabilities(Connection& connection, absl::Duration timeout) {
+  v1::GetCapabilitiesResponse response;
+  const grpc::Status status = connection.stub().GetCapabilities(connection.NewContext(timeout).get(), {}, &response);
+  RETURN_IF_ERROR(FromGrpc(status, "ask for capabilities", connection.service()));
+  return response;
+}
+
+absl::StatusOr<v1::ListWorkloadsResponse> ListWorkloads(Connection& connection) {
+  v1::ListWorkloadsResponse response;
+  const grpc::Status status = connection.stub().ListWorkloads(connection.NewContext(kCallTimeout).get(), {}, &response);
+  RETURN_IF_ERROR(FromGrpc(status, "list workloads", connection.service()));
+  return response;
+}
+
+absl::StatusOr<v1::Workload> GetWorkload(Connection& connection, const std::string& name) {
+  v1::GetWorkloadRequest request;
+  request.set_name(name);
+  v1::GetWorkloadResponse response;
+  const grpc::Status status =
+      connection.stub().GetWorkload(connection.NewContext(kCallTimeout).get(), request, &response);
+  RETURN_IF_ERROR(FromGrpc(status, absl::StrCat("read workload ", name), connection.service()));
+  return std::move(*response.mutable_workload());
+}
+
+absl::StatusOr<bool> CancelSubmission(Connection& connection, const std::string& submission_id,
+                                      absl::Duration timeout) {
+  v1::CancelRequest request;
+  request.set_submission_id(submission_id);
+  v1::CancelResponse response;
+  const grpc::Status status = connection.stub().Cancel(connection.NewContext(timeout).get(), request, &response);
+  RETURN_IF_ERROR(FromGrpc(status, absl::StrCat("cancel ", submission_id), connection.service()));
+  return response.cancelling();
+}
+
+std::string NewRequestId() {
+  std::string bytes(16, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size())) != 1) {
+    std::fprintf(stderr, "the system's random generator failed\n");
+    std::abort();
+  }
+  return absl::StrCat("agent-", absl::BytesToHexString(bytes));
+}
+
+}  // namespace sassay::agent

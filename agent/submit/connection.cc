@@ -1,0 +1,112 @@
+#include "agent/submit/connection.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::agent {
+namespace {
+
+constexpr uint64_t kMaxCredentialBytes = 1 << 20;
+// A service pings its clients' patience at most every five minutes (gRPC's default); more often would be cut off.
+constexpr int kKeepaliveMs = 310'000;
+constexpr int kKeepaliveTimeoutMs = 20'000;
+constexpr int kMaxMessageBytes = 64 << 20;
+
+absl::Status CheckAddress(absl::string_view service) {
+  if (absl::StartsWith(service, "unix:")) return absl::OkStatus();
+  const size_t colon = service.rfind(':');
+  int port = 0;
+  const bool has_port = colon != absl::string_view::npos && absl::SimpleAtoi(service.substr(colon + 1), &port) &&
+                        port > 0 && port < 65536;
+  if (has_port && colon > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--service must be HOST:PORT, for example 127.0.0.1:50051, not \"", service, "\"."));
+}
+
+absl::StatusOr<std::string> ReadCredential(const std::string& path, absl::string_view flag) {
+  if (path.empty()) return std::string();
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxCredentialBytes);
+  if (text.ok() && !absl::StripAsciiWhitespace(*text).empty()) return text;
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " ", path,
+                   " cannot be used: ", text.ok() ? "the file is empty" : std::string(text.status().message()), "."));
+}
+
+absl::StatusOr<std::string> ReadToken(const ConnectionOptions& options) {
+  if (options.token_file.empty()) return options.token;
+  ASSIGN_OR_RETURN(const std::string text, ReadCredential(options.token_file, "--token-file"));
+  const absl::string_view first_line = absl::string_view(text).substr(0, text.find('\n'));
+  const std::string token(absl::StripAsciiWhitespace(first_line));
+  const auto visible = [](char c) { return c > ' ' && c < 0x7F; };
+  if (!token.empty() && std::all_of(token.begin(), token.end(), visible)) return token;
+  return absl::InvalidArgumentError(absl::StrCat("--token-file ", options.token_file,
+                                                 ": the first line must be the token, in printable characters."));
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const ConnectionOptions& options) {
+  const bool plaintext =
+      options.ca_file.empty() && options.cert_file.empty() && (options.insecure || IsLoopback(options.service));
+  if (plaintext) return grpc::InsecureChannelCredentials();
+  if (options.cert_file.empty() != options.key_file.empty()) {
+    return absl::InvalidArgumentError("--cert-file and --key-file go together; only one was given.");
+  }
+  grpc::SslCredentialsOptions tls;
+  ASSIGN_OR_RETURN(tls.pem_root_certs, ReadCredential(options.ca_file, "--ca-file"));
+  ASSIGN_OR_RETURN(tls.pem_cert_chain, ReadCredential(options.cert_file, "--cert-file"));
+  ASSIGN_OR_RETURN(tls.pem_private_key, ReadCredential(options.key_file, "--key-file"));
+  return grpc::SslCredentials(tls);
+}
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  return arguments;
+}
+
+}  // namespace
+
+bool IsLoopback(absl::string_view service) {
+  if (absl::StartsWith(service, "unix:")) return true;
+  const absl::string_view host = service.substr(0, service.rfind(':'));
+  return host == "localhost" || host == "[::1]" || host == "::1" || host == "127.0.0.1";
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionOptions& options) {
+  RETURN_IF_ERROR(CheckAddress(options.service));
+  ASSIGN_OR_RETURN(std::string token, ReadToken(options));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials, MakeCredentials(options));
+  auto channel = grpc::CreateCustomChannel(options.service, credentials, Arguments());
+  return std::unique_ptr<Connection>(new Connection(options.service, std::move(token), std::move(channel)));
+}
+
+Connection::Connection(std::string service, std::string token, std::shared_ptr<grpc::Channel> channel)
+    : service_(std::move(service)),
+      token_(std::move(token)),
+      channel_(std::move(channel)),
+      stub_(v1::Profiler::NewStub(channel_)) {}
+
+std::unique_ptr<grpc::ClientContext> Connection::NewContext(absl::Duration timeout) const {
+  auto context = std::make_unique<grpc::ClientContext>();
+  if (!token_.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", token_));
+  if (timeout < absl::InfiniteDuration()) context->set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  return context;
+}
+
+}  // namespace sassay::agent

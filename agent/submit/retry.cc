@@ -1,0 +1,33 @@
+#include "agent/submit/retry.h"
+
+#include <algorithm>
+#include <random>
+
+#include "absl/time/clock.h"
+
+namespace sassay::agent {
+namespace {
+
+// 50 % to 100 % of `wait`.
+absl::Duration WithJitter(absl::Duration wait) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return wait * std::uniform_real_distribution<double>(0.5, 1.0)(random);
+}
+
+}  // namespace
+
+Backoff::Backoff(const RetryPolicy& policy, const Stopper& stopper) : policy_(policy), stopper_(stopper) { Reset(); }
+
+void Backoff::Reset() {
+  next_ = policy_.first_wait;
+  last_success_ = absl::Now();
+}
+
+bool Backoff::Wait() {
+  if (absl::Now() - last_success_ >= policy_.give_up_after) return false;
+  const absl::Duration wait = WithJitter(next_);
+  next_ = std::min(next_ * 2, policy_.longest_wait);
+  return stopper_.Sleep(wait);
+}
+
+}  // namespace sassay::agent

@@ -1,0 +1,46 @@
+// Ends calls in flight from another thread: Ctrl-C must not wait for a stream that says nothing.
+#ifndef SASSAY_AGENT_SUBMIT_STOPPER_H_
+#define SASSAY_AGENT_SUBMIT_STOPPER_H_
+
+#include <set>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace grpc {
+class ClientContext;
+}
+
+namespace sassay::agent {
+
+// Once stopped, every registered context is cancelled, every wait ends, and contexts registered later are cancelled at
+// once. There is no way back. Thread-safe.
+class Stopper {
+ public:
+  void Stop();
+  bool stopped() const;
+  // Returns false if it was stopped before `duration` was over.
+  bool Sleep(absl::Duration duration) const;
+
+  // Registers a context for as long as it lives.
+  class Scope {
+   public:
+    Scope(Stopper& stopper, grpc::ClientContext& context);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Stopper& stopper_;
+    grpc::ClientContext& context_;
+  };
+
+ private:
+  mutable absl::Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sassay::agent
+
+#endif  // SASSAY_AGENT_SUBMIT_STOPPER_H_

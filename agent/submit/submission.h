@@ -1,0 +1,69 @@
+// Follows one submission to its verdict, whatever happens to the connection.
+#ifndef SASSAY_AGENT_SUBMIT_SUBMISSION_H_
+#define SASSAY_AGENT_SUBMIT_SUBMISSION_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "agent/submit/connection.h"
+#include "agent/submit/retry.h"
+#include "agent/submit/stopper.h"
+
+namespace sassay::agent {
+
+// Who wants to know. Called from the thread that follows; each event once, in order.
+struct SubmissionListener {
+  std::function<void(const v1::Event&)> on_event = [](const v1::Event&) {};
+  // "connection lost (…), attaching again".
+  std::function<void(absl::string_view)> on_note = [](absl::string_view) {};
+};
+
+// One submission.
+//
+// Life cycle: Profile or Attach once; both block until the verdict. When the stream breaks, the submission is found
+// again: by Attach after the last event seen, or, if not even Accepted had arrived, by the same request_id, so nothing
+// is submitted twice. What was never reached is not retried: a wrong address fails at once. Threads: id() from any
+// thread; the rest from one. Failure: the service's refusal as FromGrpc gives it; UNAVAILABLE after the policy's
+// patience; CANCELLED by the stopper; DATA_LOSS if the service's events have a gap.
+class Submission {
+ public:
+  Submission(Connection& connection, const RetryPolicy& policy, Stopper& stopper, SubmissionListener listener);
+
+  absl::StatusOr<v1::Verdict> Profile(const v1::ProfileRequest& request);
+  absl::StatusOr<v1::Verdict> Attach(const std::string& submission_id, uint64_t after_sequence = 0);
+  // Submits and leaves as soon as the submission is durable; returns its Accepted event.
+  absl::StatusOr<v1::Event> Detach(const v1::ProfileRequest& request);
+
+  // Empty until the service has told it.
+  std::string id() const;
+
+ private:
+  using Reader = grpc::ClientReaderInterface<v1::Event>;
+  absl::StatusOr<v1::Verdict> Follow();
+  std::unique_ptr<Reader> OpenStream(grpc::ClientContext& context);
+  // Reads one stream to its end, or to the first event if detached. `contacted` becomes true if an event arrived.
+  grpc::Status ReadStream(bool& contacted);
+  absl::Status TakeEvent(const v1::Event& event);
+  bool Done() const { return detached_ ? accepted_.has_accepted() : has_verdict_; }
+
+  Connection& connection_;
+  Stopper& stopper_;
+  Backoff backoff_;
+  const SubmissionListener listener_;
+  v1::ProfileRequest request_;
+  uint64_t last_sequence_ = 0;
+  bool detached_ = false;
+  bool has_verdict_ = false;
+  v1::Event accepted_;
+  v1::Verdict verdict_;
+  absl::Status protocol_;
+  mutable absl::Mutex mutex_;
+  std::string id_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sassay::agent
+
+#endif  // SASSAY_AGENT_SUBMIT_SUBMISSION_H_
