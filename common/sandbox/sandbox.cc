@@ -116,6 +116,14 @@ void AddPrivateFolders(Options& options, const SandboxPolicy& policy) {
   AddTmpfs(options, policy.tmp_bytes, "/tmp");
 }
 
+void AddHidden(Options& options, const SandboxPolicy& policy) {
+  for (const auto& path : policy.hidden) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) continue;
+    Append(options, {"--tmpfs", path, "--remount-ro", path});
+  }
+}
+
 // bubblewrap makes missing parents of a mount 0700, which shuts out nobody.
 void AddParents(Options& options, const fs::path& inside) {
   fs::path parent;
@@ -145,6 +153,7 @@ absl::StatusOr<Options> MakeOptions(const Command& command, const SandboxPolicy&
                      "--cap-drop",           "ALL",           "--die-with-parent"};
   AddSystem(options);
   AddPrivateFolders(options, policy);
+  AddHidden(options, policy);
   RETURN_IF_ERROR(AddPolicyPaths(options, policy));
   // The root and /dev are tmpfs that the program could fill otherwise.
   Append(options, {"--remount-ro", "/dev", "--remount-ro", "/"});

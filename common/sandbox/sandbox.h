@@ -42,6 +42,8 @@ struct SandboxPolicy {
   // Host paths visible and writable at (path inside). As root WrapInSandbox gives them, with all they contain, to
   // uid 65534.
   std::vector<std::pair<std::string, std::string>> writable;
+  // Paths inside that are covered by an empty folder; those that are not there are passed over.
+  std::vector<std::string> hidden;
   // Device nodes (/dev/nvidia0 …).
   std::vector<std::string> devices;
   // Size of a private /tmp, and of /dev/shm; 0 for none.

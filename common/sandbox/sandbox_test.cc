@@ -125,6 +125,12 @@ TEST_F(Sandbox, MountsReadOnlyWhatThePolicyNames) {
   EXPECT_EQ(report.stdout_text, "42") << report.stderr_text;
 }
 
+TEST_F(Sandbox, CoversWhatThePolicyHides) {
+  SandboxPolicy policy;
+  policy.hidden = {"/usr/include", "/usr/no-such-folder"};
+  EXPECT_EQ(Inside("ls -A /usr/include; touch /usr/include/x && echo wrote", policy).stdout_text, "");
+}
+
 TEST_F(Sandbox, NamesAPathThatIsMissingOrClosed) {
   SandboxPolicy policy;
   policy.read_only = {{"/no/such/path", "/in"}};

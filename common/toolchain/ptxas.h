@@ -17,10 +17,19 @@ namespace sassay {
 
 // The rule. nvcc runs exactly
 //     ptxas -arch=ARCH -m64 OPTION… INPUT.ptx -o OUTPUT.cubin
-// where OPTION… are the -Xptxas options and --generate-line-info for -lineinfo (found with nvcc --dryrun, CUDA 13.0).
-// The cubin's bytes depend on ARCH, the options and the PTX, and not on the paths, the time, or -v (ptxas_test.cc
-// proves each). Compilation.arch is ARCH and Compilation.ptxas_options are OPTION…, so a bundle says how to repeat the
-// step. Of another toolkit release the bytes may differ: then nothing is proved either way.
+// where OPTION… are the -Xptxas options followed by --generate-line-info for -lineinfo (found with nvcc --dryrun,
+// CUDA 13.0). Compilation.arch is ARCH and Compilation.ptxas_options are OPTION…, so a bundle says how to repeat the
+// step.
+//
+// The cubin's bytes depend on (ptxas_test.cc shows each)
+//   * the PTX, ARCH, and ptxas's release;
+//   * the options, even -v: they are written into the section .note.nv.tkinfo (their order is not);
+//   * with --generate-line-info, the time and size of every file that a `.file` of the PTX names *if it exists where
+//   ptxas
+//     runs*: ptxas looks at it and writes them into .debug_line;
+// and not on the names of input and output, or the time of day. So the step must run where no such file exists, and it
+// does on both sides: AssemblePtx shows ptxas nothing but itself and the C library. nvcc's own ptxas step, which sees
+// the sources, would give a cubin that nobody else can reproduce.
 
 // The options that our own compilations use, in the order in which nvcc hands them over.
 std::vector<std::string> DefaultPtxasOptions();
@@ -32,12 +41,21 @@ absl::StatusOr<std::vector<std::string>> BuildPtxasArguments(const std::string& 
                                                              const sassay::v1::Compilation& untrusted_compilation,
                                                              absl::string_view input, absl::string_view output);
 
-// Assembles `untrusted_ptx` in a sandbox and returns the cubin. INVALID_ARGUMENT with ptxas's first line if ptxas
-// refuses the PTX; DEADLINE_EXCEEDED; FAILED_PRECONDITION where there is no sandbox (unless `unsandboxed`).
-absl::StatusOr<std::string> AssemblePtx(const Toolchain& toolchain,
-                                        const sassay::v1::Compilation& untrusted_compilation,
-                                        absl::string_view untrusted_ptx, absl::Duration timeout,
-                                        const AllowUnsandboxed* unsandboxed = nullptr);
+// What ptxas said and made.
+struct Assembly {
+  // stderr holds errors, warnings and, with -v, registers and spills per kernel.
+  ExitReport report;
+  // Empty unless the report says success.
+  std::string cubin;
+};
+
+// Assembles `untrusted_ptx` in a sandbox as the rule says. PTX that ptxas refuses, a timeout (also of processor time)
+// and a crash are an Assembly without cubin; a Status is ours: INVALID_ARGUMENT for options that a bundle may not ask
+// for, FAILED_PRECONDITION where there is no sandbox. With `unsandboxed` it runs without one, and the bytes may depend
+// on the machine's files.
+absl::StatusOr<Assembly> AssemblePtx(const Toolchain& toolchain, const sassay::v1::Compilation& untrusted_compilation,
+                                     absl::string_view untrusted_ptx, absl::Duration timeout,
+                                     const AllowUnsandboxed* unsandboxed = nullptr);
 
 }  // namespace sassay
 
