@@ -226,6 +226,9 @@ class CubinReader {
         ASSIGN_OR_RETURN(kernel.required_cluster, ReadDim3(attribute, kernel));
         return absl::OkStatus();
       }
+      case nv_info::kBlocksAreClusters:
+        kernel.blocks_are_clusters = true;
+        return absl::OkStatus();
       case nv_info::kExternals:
         return ReadExternals(attribute, kernel);
       case nv_info::kNeedsDeviceRuntimeWrapper:

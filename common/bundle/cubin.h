@@ -48,6 +48,8 @@ struct CubinKernel {
   absl::optional<sassay::v1::Dim3> required_block;
   // The only cluster the kernel may be launched with (__cluster_dims__).
   absl::optional<sassay::v1::Dim3> required_cluster;
+  // The grid of a launch counts clusters and not blocks (__block_size__ with a second extent).
+  bool blocks_are_clusters = false;
   // Undefined functions that the kernel may call, for example "vprintf".
   std::vector<std::string> externals;
   // The kernel launches kernels itself (dynamic parallelism).

@@ -26,6 +26,7 @@ constexpr uint8_t kRegisters = 0x2f;                  // (symbol, registers)
 constexpr uint8_t kBlocksPerCluster = 0x3d;           // 3 words: __cluster_dims__
 constexpr uint8_t kParameterV2 = 0x45;  // index, u16 ordinal, u16 offset, u32 size: parameters of 16 KiB and more
 constexpr uint8_t kCompatArchSpecific = 0x09;  // in .nv.compat: 1 for sm_90a, sm_100a, …
+constexpr uint8_t kBlocksAreClusters = 0x5b;   // no value: __block_size__ with a cluster
 }  // namespace nv_info
 
 struct NvAttribute {

@@ -14,7 +14,7 @@ namespace sassay {
 // What an untrusted message may consist of.
 struct WireLimits {
   // Messages of all depths, the outermost included, plus elements of repeated scalars.
-  uint64_t max_messages = 4 << 20;
+  uint64_t max_messages = 1 << 20;
   int max_depth = 16;
 };
 
