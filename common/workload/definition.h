@@ -50,9 +50,11 @@ inline constexpr absl::string_view kBuiltinReferences[] = {"gemm", "mha_forward"
 inline constexpr absl::string_view kBuiltinBaselines[] = {"cublaslt", "cudnn_sdpa"};
 
 // Input distributions. "normal": N(0, 1). "uniform": U(-1, 1). "outliers": N(0, 1) where about one element in a
-// thousand is 16 times larger. "integers": whole numbers from -4 to 4, where sums are exact. Inputs that depend on
-// others (O and L of an attention backward) follow from them; integer inputs are uniform over their range.
-inline constexpr absl::string_view kDistributions[] = {"normal", "uniform", "outliers", "integers"};
+// thousand is 16 times larger. "integers": whole numbers from -4 to 4, where sums are exact.
+// "small": N(0, 1/64^2). "structured": every row has its own mean, in [-1, 1], and noise of deviation 1/2. Inputs that
+// depend on others (O and L of an attention backward) follow from them; integer inputs are uniform over their range.
+inline constexpr absl::string_view kDistributions[] = {"normal",   "uniform", "outliers",
+                                                       "integers", "small",   "structured"};
 
 struct AxisDefinition {
   std::string name;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/workload/definition.h"
 #include "profiler_service/judge/inputs/philox.h"
 #include "profiler_service/judge/numerics/element.h"
 #include "profiler_service/judge/parallel.h"
@@ -16,7 +17,7 @@ using sassay::v1::DType;
 
 constexpr int64_t kChunk = 1 << 16;
 constexpr int64_t kPerBlock = 8;  // 16 random bits for each element
-constexpr uint32_t kOutlierOneIn = 512;
+constexpr uint32_t kOutlierOneIn = 1024;
 constexpr double kOutlierFactor = 16;
 constexpr double kSmallFactor = 1.0 / 64;
 
@@ -66,7 +67,7 @@ class Generator {
 
   void Block(int64_t block, int64_t end, char* bytes) const {
     const PhiloxBlock random = Bits(block, 0), extra = Bits(block, 1);
-    const size_t width = ElementBytes(dtype_);
+    const size_t width = DTypeBytes(dtype_);
     for (int64_t i = block * kPerBlock; i < std::min(end, (block + 1) * kPerBlock); ++i) {
       const auto lane = static_cast<unsigned>(i % kPerBlock);
       const auto bits = static_cast<uint16_t>(random[lane / 2] >> (lane % 2 * 16));
@@ -137,7 +138,7 @@ absl::StatusOr<Distribution> ParseDistribution(absl::string_view name) {
 
 std::string GenerateTensor(const sassay::v1::TensorSpec& spec, uint64_t seed, uint32_t tensor,
                            Distribution distribution, int threads, const IntegerRange& range) {
-  const int64_t count = ElementCount(spec);
+  const auto count = static_cast<int64_t>(ElementCount(spec));
   std::string bytes(TensorBytes(spec), '\0');
   const Generator generator(spec, seed, tensor, distribution, range);
   Normal(0);  // builds the table before threads share it

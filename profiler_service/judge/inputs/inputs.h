@@ -16,7 +16,7 @@ namespace sassay::judge {
 enum class Distribution {
   kNormal,      // N(0, 1): what the workload's users have
   kUniform,     // U[-1, 1)
-  kOutliers,    // N(0, 1), one element in 512 sixteen times as large: finds narrow ranges, missing softmax maxima
+  kOutliers,    // N(0, 1), one element in 1024 sixteen times as large: finds narrow ranges, missing softmax maxima
   kIntegers,    // whole numbers from -4 to 4: sums are exact, so any dropped term shows
   kSmall,       // N(0, 1/64^2): finds answers that only pass because a tolerance is absolute
   kStructured,  // every row has its own mean: finds swapped rows, transposition, results that average out

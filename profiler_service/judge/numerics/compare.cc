@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/workload/definition.h"
 #include "profiler_service/judge/numerics/element.h"
 #include "profiler_service/judge/numerics/pattern.h"
 
@@ -53,7 +54,7 @@ class Comparison {
         actual_bytes_(actual),
         poison_(poison),
         tolerance_(tolerance),
-        width_(ElementBytes(spec.dtype())),
+        width_(DTypeBytes(spec.dtype())),
         actual_(DecodeDoubles(spec.dtype(), actual)),
         wrong_(actual_.size(), 0) {
     report_.set_output(spec.name());

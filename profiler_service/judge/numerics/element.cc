@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "common/workload/definition.h"
+
 namespace sassay::judge {
 namespace {
 
@@ -122,41 +124,8 @@ float BfloatToFloat(uint16_t bits) {
 
 }  // namespace
 
-size_t ElementBytes(DType dtype) {
-  switch (dtype) {
-    case sassay::v1::DTYPE_FLOAT64:
-    case sassay::v1::DTYPE_INT64:
-      return 8;
-    case sassay::v1::DTYPE_FLOAT32:
-    case sassay::v1::DTYPE_INT32:
-      return 4;
-    case sassay::v1::DTYPE_FLOAT16:
-    case sassay::v1::DTYPE_BFLOAT16:
-    case sassay::v1::DTYPE_INT16:
-      return 2;
-    case sassay::v1::DTYPE_FLOAT8_E4M3FN:
-    case sassay::v1::DTYPE_FLOAT8_E5M2:
-    case sassay::v1::DTYPE_INT8:
-    case sassay::v1::DTYPE_UINT8:
-    case sassay::v1::DTYPE_BOOL:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
 bool IsFloating(DType dtype) {
   return dtype == sassay::v1::DTYPE_FLOAT64 || dtype == sassay::v1::DTYPE_FLOAT32 || SmallFormat(dtype) != nullptr;
-}
-
-int64_t ElementCount(const sassay::v1::TensorSpec& spec) {
-  int64_t count = 1;
-  for (int64_t extent : spec.shape()) count *= extent;
-  return count;
-}
-
-uint64_t TensorBytes(const sassay::v1::TensorSpec& spec) {
-  return static_cast<uint64_t>(ElementCount(spec)) * ElementBytes(spec.dtype());
 }
 
 double LoadElement(DType dtype, const char* bytes) {
@@ -233,7 +202,7 @@ double UlpAt(DType dtype, double value) {
 }
 
 std::vector<float> DecodeFloats(DType dtype, absl::string_view bytes) {
-  const size_t width = ElementBytes(dtype);
+  const size_t width = DTypeBytes(dtype);
   std::vector<float> values(width == 0 ? 0 : bytes.size() / width);
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(LoadElement(dtype, bytes.data() + i * width));
@@ -242,14 +211,14 @@ std::vector<float> DecodeFloats(DType dtype, absl::string_view bytes) {
 }
 
 std::vector<double> DecodeDoubles(DType dtype, absl::string_view bytes) {
-  const size_t width = ElementBytes(dtype);
+  const size_t width = DTypeBytes(dtype);
   std::vector<double> values(width == 0 ? 0 : bytes.size() / width);
   for (size_t i = 0; i < values.size(); ++i) values[i] = LoadElement(dtype, bytes.data() + i * width);
   return values;
 }
 
 std::string EncodeDoubles(DType dtype, const std::vector<double>& values) {
-  const size_t width = ElementBytes(dtype);
+  const size_t width = DTypeBytes(dtype);
   std::string bytes(values.size() * width, '\0');
   for (size_t i = 0; i < values.size(); ++i) StoreElement(dtype, values[i], bytes.data() + i * width);
   return bytes;

@@ -15,16 +15,8 @@
 
 namespace sassay::judge {
 
-// Bytes of one element; 0 for DTYPE_UNSPECIFIED.
-size_t ElementBytes(sassay::v1::DType dtype);
-
 // Whether the type has an exponent (everything that is not an integer or bool).
 bool IsFloating(sassay::v1::DType dtype);
-
-// Elements of a tensor; 1 for a scalar (empty shape).
-int64_t ElementCount(const sassay::v1::TensorSpec& spec);
-// Bytes of a tensor.
-uint64_t TensorBytes(const sassay::v1::TensorSpec& spec);
 
 // The element at `bytes` as a double: exact for every type but int64 beyond 2^53.
 double LoadElement(sassay::v1::DType dtype, const char* bytes);

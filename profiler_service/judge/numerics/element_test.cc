@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "common/workload/definition.h"
 #include "gtest/gtest.h"
 
 namespace sassay::judge {
@@ -27,7 +28,7 @@ uint32_t BitsOf(DType dtype, double value) {
 
 TEST(Element, EveryBfloatAndHalfAndFp8PatternSurvivesARoundTrip) {
   for (DType dtype : {DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_FLOAT8_E4M3FN, DTYPE_FLOAT8_E5M2}) {
-    const uint32_t patterns = 1u << (8 * ElementBytes(dtype));
+    const uint32_t patterns = 1u << (8 * DTypeBytes(dtype));
     for (uint32_t bits = 0; bits < patterns; ++bits) {
       const double value = ViaBits(dtype, bits);
       if (!std::isnan(value)) {
@@ -60,16 +61,6 @@ TEST(Element, UlpIsTheDistanceToTheNextNumber) {
   EXPECT_EQ(UlpAt(DTYPE_FLOAT16, 0.0), std::ldexp(1.0, -24));
   EXPECT_EQ(UlpAt(DTYPE_FLOAT32, 1.0), std::ldexp(1.0, -23));
   EXPECT_EQ(UlpAt(DTYPE_INT32, 7.0), 0.0);
-}
-
-TEST(Element, CountsBytesOfATensor) {
-  TensorSpec spec;
-  spec.set_dtype(DTYPE_BFLOAT16);
-  spec.add_shape(3);
-  spec.add_shape(5);
-  EXPECT_EQ(TensorBytes(spec), 30u);
-  spec.clear_shape();
-  EXPECT_EQ(ElementCount(spec), 1);
 }
 
 }  // namespace

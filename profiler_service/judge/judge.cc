@@ -1,0 +1,216 @@
+#include "profiler_service/judge/judge.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
+#include "common/workload/definition.h"
+#include "profiler_service/device/poison.h"
+#include "profiler_service/judge/numerics/element.h"
+
+namespace sassay::judge {
+namespace {
+
+using sassay::v1::TensorSpec;
+using sassay::worker::JudgeReply;
+using sassay::worker::JudgeRequest;
+
+template <typename Tensors>
+int IndexOf(const Tensors& tensors, absl::string_view name) {
+  for (int i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name() == name) return i;
+  }
+  return -1;
+}
+
+std::string ElementName(const TensorSpec& spec, int64_t flat) {
+  std::vector<int64_t> index(spec.shape_size());
+  for (int axis = spec.shape_size() - 1; axis >= 0; --axis) {
+    index[axis] = flat % spec.shape(axis);
+    flat /= spec.shape(axis);
+  }
+  return absl::StrCat(spec.name(), "[", absl::StrJoin(index, ","), "]");
+}
+
+// Every pattern differs: by case, by fill, by buffer.
+uint64_t Mix(uint64_t a, uint64_t b) { return device::PoisonWord(a, b) ^ (a * 0x9E3779B97F4A7C15 + b); }
+
+std::string PoisonPattern(uint64_t size, uint64_t seed) {
+  std::string pattern(size, '\0');
+  device::FillPoison(absl::MakeSpan(pattern.data(), pattern.size()), seed);
+  return pattern;
+}
+
+}  // namespace
+
+Judge::Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes)
+    : device_(device), cache_(options, cache_bytes) {}
+
+JudgeReply Judge::Ready() const {
+  JudgeReply reply;
+  reply.set_ready(true);
+  reply.mutable_versions()->set_device(device_.info().model);
+  reply.mutable_versions()->set_driver(device_.info().driver_version);
+  return reply;
+}
+
+JudgeReply Judge::Handle(const JudgeRequest& request, std::vector<int>& descriptors) {
+  JudgeReply reply;
+  const absl::Status status = Dispatch(request, reply, descriptors);
+  if (!status.ok()) {
+    reply.Clear();
+    descriptors.clear();
+    reply.set_error(std::string(status.message()));
+    reply.set_error_code(static_cast<int>(status.code()));
+  }
+  reply.set_case_id(request.case_id());
+  return reply;
+}
+
+absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std::vector<int>& descriptors) {
+  const uint64_t id = request.case_id();
+  switch (request.request_case()) {
+    case JudgeRequest::kPrepare:
+      return Prepare(id, request.prepare(), reply, descriptors);
+    case JudgeRequest::kRefill: {
+      ASSIGN_OR_RETURN(Case * c, Find(id));
+      return Fill(*c, request.refill().seed(), request.refill().distribution());
+    }
+    case JudgeRequest::kCompare: {
+      ASSIGN_OR_RETURN(Case * c, Find(id));
+      return Compare(*c, reply);
+    }
+    case JudgeRequest::kAdopt: {
+      ASSIGN_OR_RETURN(Case * c, Find(id));
+      return Adopt(*c);
+    }
+    case JudgeRequest::kDrop:
+      cases_.erase(id);
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError("a JudgeRequest without a request; service and judge are of different builds");
+  }
+}
+
+absl::StatusOr<Judge::Case*> Judge::Find(uint64_t id) {
+  const auto found = cases_.find(id);
+  if (found == cases_.end()) return absl::NotFoundError(absl::StrCat("the judge has no case ", id));
+  return &found->second;
+}
+
+absl::Status Judge::Prepare(uint64_t id, const sassay::worker::PrepareCase& request, JudgeReply& reply,
+                            std::vector<int>& descriptors) {
+  // The state first: it refuses what is too large before memory is spent.
+  ASSIGN_OR_RETURN(const std::shared_ptr<WorkloadState> state,
+                   cache_.Get(request.workload(), request.seed(), request.distribution()));
+  Case c;
+  c.workload = request.workload();
+  for (const sassay::worker::BufferNeed& need : request.needs()) {
+    ASSIGN_OR_RETURN(Slot slot, MakeSlot(c.workload, need, Mix(request.seed(), need.buffer())));
+    c.slots.push_back(std::move(slot));
+  }
+  RETURN_IF_ERROR(Fill(c, request.seed(), request.distribution()));
+  for (const Slot& slot : c.slots) {
+    sassay::worker::SharedRegion* region = reply.add_regions();
+    region->set_buffer(slot.plan_buffer);
+    region->set_memory(descriptors.size());
+    region->set_object_bytes(slot.buffer.object_bytes());
+    region->set_offset_bytes(slot.buffer.offset_bytes());
+    region->set_size_bytes(slot.buffer.size_bytes());
+    descriptors.push_back(slot.buffer.fd());
+  }
+  cases_.erase(id);
+  cases_.emplace(id, std::move(c));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload,
+                                            const sassay::worker::BufferNeed& need, uint64_t guard_seed) {
+  const auto& tensors = need.output() ? workload.outputs() : workload.inputs();
+  const int tensor = IndexOf(tensors, need.tensor());
+  if (tensor < 0 || TensorBytes(tensors[tensor]) != need.size_bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "buffer ", need.buffer(), ": ", workload.name(), need.output() ? " has no output \"" : " has no input \"",
+        need.tensor(), "\" of ", need.size_bytes(), " bytes; admission should have refused the plan"));
+  }
+  ASSIGN_OR_RETURN(GuardedBuffer buffer, GuardedBuffer::Create(device_, need.tensor(), need.size_bytes(), guard_seed));
+  return Slot{need.buffer(), need.output(), tensor, std::move(buffer)};
+}
+
+absl::Status Judge::Fill(Case& c, uint64_t seed, absl::string_view distribution) {
+  ASSIGN_OR_RETURN(c.state, cache_.Get(c.workload, seed, distribution));
+  c.distribution = std::string(distribution);
+  c.poison_seed = Mix(seed, ++fills_);
+  for (Slot& slot : c.slots) {
+    if (slot.output) {
+      RETURN_IF_ERROR(slot.buffer.Poison(Mix(c.poison_seed, slot.plan_buffer)));
+    } else {
+      RETURN_IF_ERROR(slot.buffer.Write(c.state->inputs()[slot.tensor]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Judge::Compare(Case& c, JudgeReply& reply) {
+  sassay::v1::Numerics& numerics = *reply.mutable_numerics();
+  numerics.set_passed(true);
+  numerics.set_peer_rule_passed(true);
+  numerics.add_distributions(c.distribution);
+  numerics.set_worst_distribution(c.distribution);
+  for (const Slot& slot : c.slots) RETURN_IF_ERROR(CompareSlot(c, slot, reply));
+  if (numerics.outputs_size() != c.workload.outputs_size()) {
+    return absl::InvalidArgumentError(absl::StrCat(c.workload.name(), " has ", c.workload.outputs_size(),
+                                                   " outputs, the plan declares ", numerics.outputs_size()));
+  }
+  cache_.Trim();
+  return absl::OkStatus();
+}
+
+absl::Status Judge::CompareSlot(Case& c, const Slot& slot, JudgeReply& reply) {
+  ASSIGN_OR_RETURN(const absl::optional<sassay::v1::Finding> damage, slot.buffer.CheckGuards());
+  if (damage.has_value()) *reply.add_findings() = *damage;
+  return slot.output ? CheckOutput(c, slot, reply) : CheckInput(c, slot, reply);
+}
+
+absl::Status Judge::CheckInput(const Case& c, const Slot& slot, JudgeReply& reply) {
+  ASSIGN_OR_RETURN(const std::string now, slot.buffer.Read());
+  const std::string& before = c.state->inputs()[slot.tensor];
+  const auto [first, ignored] = std::mismatch(before.begin(), before.end(), now.begin());
+  if (first == before.end()) return absl::OkStatus();
+  uint64_t changed = 0;
+  for (size_t i = 0; i < before.size(); ++i) changed += before[i] != now[i];
+  const TensorSpec& spec = c.workload.inputs(slot.tensor);
+  const int64_t element = (first - before.begin()) / static_cast<int64_t>(DTypeBytes(spec.dtype()));
+  sassay::v1::Finding* finding = reply.add_findings();
+  finding->set_code(sassay::v1::VERDICT_CODE_INPUT_MODIFIED);
+  finding->set_buffer(spec.name());
+  finding->set_count(changed);
+  finding->set_message(absl::StrCat("input ", spec.name(), " was written: ", changed, " bytes differ, the first in ",
+                                    ElementName(spec, element), "; inputs must be left as they are"));
+  return absl::OkStatus();
+}
+
+absl::Status Judge::CheckOutput(Case& c, const Slot& slot, JudgeReply& reply) {
+  ASSIGN_OR_RETURN(const std::string actual, slot.buffer.Read());
+  ASSIGN_OR_RETURN(const std::vector<Expected>* expected, c.state->ExpectedOutputs());
+  const std::string poison = PoisonPattern(actual.size(), Mix(c.poison_seed, slot.plan_buffer));
+  const Compared compared = CompareOutput(c.workload.outputs(slot.tensor), (*expected)[slot.tensor], actual, poison,
+                                          c.state->tolerance(slot.tensor));
+  sassay::v1::Numerics& numerics = *reply.mutable_numerics();
+  *numerics.add_outputs() = compared.report;
+  numerics.set_passed(numerics.passed() && compared.passed);
+  numerics.set_peer_rule_passed(numerics.peer_rule_passed() && compared.peer_rule_passed);
+  return absl::OkStatus();
+}
+
+absl::Status Judge::Adopt(Case& c) {
+  std::vector<std::string> outputs(c.workload.outputs_size());
+  for (const Slot& slot : c.slots) {
+    if (!slot.output) continue;
+    ASSIGN_OR_RETURN(outputs[slot.tensor], slot.buffer.Read());
+  }
+  return c.state->AdoptOutputs(outputs);
+}
+
+}  // namespace sassay::judge

@@ -1,0 +1,79 @@
+// The judge: makes inputs, owns every buffer a candidate reads or writes, and compares what came out with what should
+// have. It never runs candidate code, and it takes nobody's word: it looks through its own mapping.
+#ifndef SASSAY_PROFILER_SERVICE_JUDGE_JUDGE_H_
+#define SASSAY_PROFILER_SERVICE_JUDGE_JUDGE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "profiler_service/device/device.h"
+#include "profiler_service/judge/guarded_buffer.h"
+#include "profiler_service/judge/workload_state.h"
+#include "profiler_service/wire/worker.pb.h"
+
+namespace sassay::judge {
+
+// Answers JudgeRequests.
+//
+// Life cycle: one per process and device. A case is one candidate in one stage: PrepareCase makes its buffers,
+// RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once.
+// Threads: thread-compatible; the reference itself uses several threads. Ownership: the device and the catalogue must
+// outlive it. Failure: Handle never fails; trouble is in the reply's error (codes: RESOURCE_EXHAUSTED the reference is
+// too large for this machine; INVALID_ARGUMENT the request does not fit the workload; NOT_FOUND no such case or
+// reference).
+class Judge {
+ public:
+  Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes);
+
+  // `descriptors` receives what travels beside the reply; they stay owned by the case.
+  sassay::worker::JudgeReply Handle(const sassay::worker::JudgeRequest& request, std::vector<int>& descriptors);
+
+  // What a fresh judge says first.
+  sassay::worker::JudgeReply Ready() const;
+
+ private:
+  // One tensor of a case.
+  struct Slot {
+    uint32_t plan_buffer;
+    bool output;
+    int tensor;  // index into the workload's inputs or outputs
+    GuardedBuffer buffer;
+  };
+  struct Case {
+    sassay::v1::Workload workload;
+    std::shared_ptr<WorkloadState> state;
+    std::string distribution;
+    uint64_t poison_seed = 0;
+    std::vector<Slot> slots;
+  };
+
+  absl::Status Dispatch(const sassay::worker::JudgeRequest& request, sassay::worker::JudgeReply& reply,
+                        std::vector<int>& descriptors);
+  absl::Status Prepare(uint64_t id, const sassay::worker::PrepareCase& request, sassay::worker::JudgeReply& reply,
+                       std::vector<int>& descriptors);
+  absl::StatusOr<Slot> MakeSlot(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need,
+                                uint64_t guard_seed);
+  absl::Status Fill(Case& c, uint64_t seed, absl::string_view distribution);
+  absl::Status Compare(Case& c, sassay::worker::JudgeReply& reply);
+  absl::Status CompareSlot(Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
+  absl::Status CheckInput(const Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
+  absl::Status CheckOutput(Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
+  absl::Status Adopt(Case& c);
+  absl::StatusOr<Case*> Find(uint64_t id);
+
+  device::Device& device_;
+  StateCache cache_;
+  std::map<uint64_t, Case> cases_;
+  uint64_t fills_ = 0;
+};
+
+}  // namespace sassay::judge
+
+#endif  // SASSAY_PROFILER_SERVICE_JUDGE_JUDGE_H_

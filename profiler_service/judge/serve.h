@@ -1,0 +1,19 @@
+// The judge as a process: a loop over its channel.
+#ifndef SASSAY_PROFILER_SERVICE_JUDGE_SERVE_H_
+#define SASSAY_PROFILER_SERVICE_JUDGE_SERVE_H_
+
+#include "absl/status/status.h"
+#include "profiler_service/judge/judge.h"
+#include "profiler_service/wire/channel.h"
+
+namespace sassay::judge {
+
+// Says "ready", then answers requests until the service hangs up (OK) or the channel breaks.
+absl::Status Serve(Judge& judge, wire::Channel channel);
+
+// Says why this judge cannot work, in place of "ready".
+absl::Status Refuse(const absl::Status& why, wire::Channel channel);
+
+}  // namespace sassay::judge
+
+#endif  // SASSAY_PROFILER_SERVICE_JUDGE_SERVE_H_

@@ -1,0 +1,194 @@
+#include "profiler_service/judge/workload_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+#include "common/workload/definition.h"
+#include "common/workload/expression.h"
+#include "profiler_service/judge/inputs/inputs.h"
+#include "profiler_service/judge/inputs/safetensors.h"
+#include "profiler_service/judge/numerics/element.h"
+#include "profiler_service/judge/parallel.h"
+#include "profiler_service/judge/reference/matrix.h"
+
+namespace sassay::judge {
+namespace {
+
+using sassay::v1::Workload;
+
+double Rms(const std::vector<double>& values) {
+  double squares = 0;
+  for (double value : values) squares += std::isfinite(value) ? value * value : 0;
+  return values.empty() ? 0 : std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+bool IsBuiltin(const Workload& workload) { return absl::StartsWith(workload.reference(), "builtin:"); }
+
+}  // namespace
+
+double MeasureMultiplyAdds(int threads) {
+  constexpr int64_t kRows = 64, kDepth = 512, kColumns = 256;
+  const std::vector<double> a(kRows * kDepth, 1.5), b(kDepth * kColumns, 0.5);
+  const absl::Time start = absl::Now();
+  ParallelFor(threads, threads, [&](int64_t) {
+    std::vector<double> c(kRows * kColumns);
+    Multiply(RowMajor(a.data(), kRows, kDepth), RowMajor(b.data(), kDepth, kColumns), c.data(), kColumns, false);
+  });
+  const double seconds = std::max(1e-6, absl::ToDoubleSeconds(absl::Now() - start));
+  return static_cast<double>(kRows * kDepth * kColumns) * threads / seconds;
+}
+
+absl::StatusOr<double> ReferenceSeconds(const Workload& workload, const StateOptions& options) {
+  if (!IsBuiltin(workload)) return 0.0;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Reference> reference, MakeReference(workload));
+  return reference->MultiplyAdds() / options.multiply_adds_per_second;
+}
+
+absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workload& workload, uint64_t seed,
+                                                                     absl::string_view distribution,
+                                                                     const StateOptions& options) {
+  ASSIGN_OR_RETURN(const double seconds, ReferenceSeconds(workload, options));
+  if (seconds > options.reference_limit_seconds) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "the CPU reference of %s would take about %.0f s on this machine, more than the %.0f s of --reference-seconds",
+        workload.name(), seconds, options.reference_limit_seconds));
+  }
+  const Definition* definition = options.catalog->FindDefinition(workload.definition());
+  if (definition == nullptr || definition->sha256 != workload.definition_sha256()) {
+    return absl::FailedPreconditionError(absl::StrCat("definition ", workload.definition(),
+                                                      " is not the one that this judge was started with; restart it"));
+  }
+  const std::shared_ptr<WorkloadState> state(new WorkloadState(workload, options));
+  RETURN_IF_ERROR(state->ReadTolerances(*definition));
+  if (definition->reference_kind == ReferenceKind::kGolden) {
+    RETURN_IF_ERROR(state->LoadGolden(options.catalog->GoldenPath(*definition).string()));
+    return state;
+  }
+  RETURN_IF_ERROR(state->Generate(*definition, seed, distribution));
+  return state;
+}
+
+absl::Status WorkloadState::ReadTolerances(const Definition& definition) {
+  for (const sassay::v1::TensorSpec& output : workload_.outputs()) {
+    Tolerance tolerance;
+    double noise = 0;
+    if (const auto found = definition.tolerance.find(output.name()); found != definition.tolerance.end()) {
+      tolerance.rms_multiple = found->second.rms_multiple.value_or(kRmsMultiple);
+      tolerance.element_multiple = found->second.element_multiple.value_or(kElementMultiple);
+      noise = found->second.noise_of_rms;
+    }
+    tolerances_.push_back(tolerance);
+    noise_of_rms_.push_back(noise);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed, absl::string_view distribution) {
+  ASSIGN_OR_RETURN(const Distribution values, ParseDistribution(distribution));
+  if (IsBuiltin(workload_)) {
+    ASSIGN_OR_RETURN(reference_, MakeReference(workload_));
+  }
+  const std::map<std::string, int64_t> axes(workload_.axes().begin(), workload_.axes().end());
+  for (int i = 0; i < workload_.inputs_size(); ++i) {
+    IntegerRange range;
+    if (const auto found = definition.ranges.find(workload_.inputs(i).name()); found != definition.ranges.end()) {
+      ASSIGN_OR_RETURN(const double minimum, EvaluateExpression(found->second.minimum, axes));
+      ASSIGN_OR_RETURN(const double maximum, EvaluateExpression(found->second.maximum, axes));
+      range = {static_cast<int64_t>(minimum), static_cast<int64_t>(maximum)};
+    }
+    inputs_.push_back(GenerateTensor(workload_.inputs(i), seed, i, values, threads_, range));
+  }
+  return reference_ ? reference_->Complete(inputs_, threads_) : absl::OkStatus();
+}
+
+absl::Status WorkloadState::LoadGolden(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string file, ReadFile(path, uint64_t{8} << 30));
+  ASSIGN_OR_RETURN(const auto tensors, ParseSafetensors(file));
+  for (const sassay::v1::TensorSpec& input : workload_.inputs()) {
+    ASSIGN_OR_RETURN(std::string bytes, TakeTensor(tensors, input));
+    inputs_.push_back(std::move(bytes));
+  }
+  std::vector<std::string> outputs;
+  for (const sassay::v1::TensorSpec& output : workload_.outputs()) {
+    ASSIGN_OR_RETURN(std::string bytes, TakeTensor(tensors, output));
+    outputs.push_back(std::move(bytes));
+  }
+  return AdoptOutputs(outputs);
+}
+
+absl::StatusOr<const std::vector<Expected>*> WorkloadState::ExpectedOutputs() {
+  if (!expected_.empty()) return &expected_;
+  if (reference_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("the reference ", workload_.reference(), " of ", workload_.name(),
+                                                      " has not run for these inputs"));
+  }
+  ASSIGN_OR_RETURN(expected_, reference_->Compute(inputs_, threads_));
+  return &expected_;
+}
+
+absl::Status WorkloadState::AdoptOutputs(const std::vector<std::string>& outputs) {
+  std::vector<Expected> adopted;
+  for (int i = 0; i < workload_.outputs_size(); ++i) {
+    if (i >= static_cast<int>(outputs.size()) || outputs[i].size() != TensorBytes(workload_.outputs(i))) {
+      return absl::InvalidArgumentError(absl::StrCat("reference output ", workload_.outputs(i).name(), " of ",
+                                                     workload_.name(), " is missing or of another size"));
+    }
+    Expected expected{DecodeDoubles(workload_.outputs(i).dtype(), outputs[i]), {}};
+    AddRounding(i, expected);
+    adopted.push_back(std::move(expected));
+  }
+  expected_ = std::move(adopted);
+  return absl::OkStatus();
+}
+
+void WorkloadState::AddRounding(int output, Expected& expected) const {
+  const sassay::v1::DType dtype = workload_.outputs(output).dtype();
+  if (!IsFloating(dtype)) return;
+  const double constant = noise_of_rms_[output] * Rms(expected.values);
+  expected.noise.resize(expected.values.size());
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    expected.noise[i] = static_cast<float>(std::hypot(UlpAt(dtype, expected.values[i]) / std::sqrt(12.0), constant));
+  }
+}
+
+uint64_t WorkloadState::bytes() const {
+  uint64_t total = 0;
+  for (const std::string& input : inputs_) total += input.size();
+  for (const Expected& expected : expected_) {
+    total += expected.values.size() * sizeof(double) + expected.noise.size() * sizeof(float);
+  }
+  return total;
+}
+
+absl::StatusOr<std::shared_ptr<WorkloadState>> StateCache::Get(const Workload& workload, uint64_t seed,
+                                                               absl::string_view distribution) {
+  const std::string key =
+      absl::StrCat(workload.definition_sha256(), "/", workload.name(), "/", seed, "/", distribution);
+  if (const auto found = index_.find(key); found != index_.end()) {
+    order_.splice(order_.begin(), order_, found->second);
+    return found->second->second;
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<WorkloadState> state, WorkloadState::Create(workload, seed, distribution, options_));
+  order_.emplace_front(key, state);
+  index_[key] = order_.begin();
+  Trim();
+  return state;
+}
+
+void StateCache::Trim() {
+  uint64_t total = 0;
+  for (const Entry& entry : order_) total += entry.second->bytes();
+  while (total > budget_bytes_ && order_.size() > 1) {
+    total -= order_.back().second->bytes();
+    index_.erase(order_.back().first);
+    order_.pop_back();
+  }
+}
+
+}  // namespace sassay::judge

@@ -1,0 +1,100 @@
+// What the judge knows about one (workload, seed, distribution): the inputs' bytes and the reference's answer.
+#ifndef SASSAY_PROFILER_SERVICE_JUDGE_WORKLOAD_STATE_H_
+#define SASSAY_PROFILER_SERVICE_JUDGE_WORKLOAD_STATE_H_
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/workload/catalog.h"
+#include "profiler_service/judge/numerics/compare.h"
+#include "profiler_service/judge/reference/reference.h"
+#include "sassay/v1/workload.pb.h"
+
+namespace sassay::judge {
+
+// Where states come from: definitions (for golden tensors), threads, and how long a reference may compute.
+struct StateOptions {
+  // Holds the workloads' definitions; must outlive the states.
+  const WorkloadCatalog* catalog = nullptr;
+  int threads = 1;
+  double reference_limit_seconds = 60;
+  // Multiply-adds a second that `threads` threads make together; see MeasureMultiplyAdds.
+  double multiply_adds_per_second = 1e9;
+};
+
+// Runs a small product and says how many multiply-adds a second this machine makes on `threads` threads.
+double MeasureMultiplyAdds(int threads);
+
+// Seconds that the reference of `workload` would take on this machine; 0 for references that do not compute on the CPU.
+absl::StatusOr<double> ReferenceSeconds(const sassay::v1::Workload& workload, const StateOptions& options);
+
+// Inputs and expected outputs. The expected outputs are computed at the first question, or handed in (a reference that
+// is a kernel). Thread-compatible.
+class WorkloadState {
+ public:
+  // RESOURCE_EXHAUSTED, at once, if the reference would take longer than the limit: a refusal, never a wrong verdict.
+  // NOT_FOUND, INVALID_ARGUMENT as MakeReference and ParseDistribution.
+  static absl::StatusOr<std::shared_ptr<WorkloadState>> Create(const sassay::v1::Workload& workload, uint64_t seed,
+                                                               absl::string_view distribution,
+                                                               const StateOptions& options);
+
+  // Bytes of the workload's inputs, in order; scalars included.
+  const std::vector<std::string>& inputs() const { return inputs_; }
+  // One per output. FAILED_PRECONDITION if the reference is a kernel whose outputs were not handed in yet.
+  absl::StatusOr<const std::vector<Expected>*> ExpectedOutputs();
+  // The deciding rule's multiples for one output.
+  const Tolerance& tolerance(int output) const { return tolerances_[output]; }
+  // Outputs of the approved reference kernel, in order. Their own rounding is added to the noise.
+  absl::Status AdoptOutputs(const std::vector<std::string>& outputs);
+
+  uint64_t bytes() const;
+
+ private:
+  WorkloadState(const sassay::v1::Workload& workload, const StateOptions& options)
+      : workload_(workload), threads_(options.threads) {}
+  absl::Status ReadTolerances(const Definition& definition);
+  absl::Status LoadGolden(const std::string& path);
+  absl::Status Generate(const Definition& definition, uint64_t seed, absl::string_view distribution);
+  void AddRounding(int output, Expected& expected) const;
+
+  const sassay::v1::Workload workload_;
+  const int threads_;
+  std::unique_ptr<Reference> reference_;  // null for kernels and golden tensors
+  std::vector<std::string> inputs_;
+  std::vector<Expected> expected_;  // empty until known
+  std::vector<Tolerance> tolerances_;
+  std::vector<double> noise_of_rms_;
+};
+
+// The states used last, up to a number of bytes. Thread-compatible.
+class StateCache {
+ public:
+  StateCache(const StateOptions& options, uint64_t budget_bytes) : options_(options), budget_bytes_(budget_bytes) {}
+
+  // The state, made if it is not there. Failures as WorkloadState::Create.
+  absl::StatusOr<std::shared_ptr<WorkloadState>> Get(const sassay::v1::Workload& workload, uint64_t seed,
+                                                     absl::string_view distribution);
+  size_t size() const { return order_.size(); }
+  // Forgets what was used longest ago until the rest fits. States grow when their reference is computed.
+  void Trim();
+
+ private:
+  using Entry = std::pair<std::string, std::shared_ptr<WorkloadState>>;
+
+  const StateOptions options_;
+  const uint64_t budget_bytes_;
+  std::list<Entry> order_;  // used last first
+  std::map<std::string, std::list<Entry>::iterator> index_;
+};
+
+}  // namespace sassay::judge
+
+#endif  // SASSAY_PROFILER_SERVICE_JUDGE_WORKLOAD_STATE_H_
