@@ -1,0 +1,434 @@
+#include "profiler_service/runner/replay.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::runner {
+namespace {
+
+using device::DeviceAddress;
+using device::Execution;
+
+// A driver's launch queue holds about a thousand launches and blocks when it is full, which a deadline cannot
+// interrupt.
+constexpr int kLaunchesBetweenWaits = 512;
+constexpr size_t kSamplesBetweenWaits = 8;
+constexpr double kWarmUpShare = 0.2;
+constexpr double kSamplingShare = 0.9;
+
+bool IsOk(const Execution& execution) { return execution.outcome == worker::RUN_OUTCOME_OK; }
+
+bool IsTensor(v1::BufferKind kind) { return kind == v1::BUFFER_KIND_INPUT || kind == v1::BUFFER_KIND_OUTPUT; }
+
+// Each buffer gets a pattern of its own, so that one allocation's poison is no other's.
+uint64_t SeedFor(uint64_t seed, uint32_t buffer) { return seed ^ (0xD1B54A32D192ED03 * (uint64_t{buffer} + 1)); }
+
+absl::Status RefuseOverflow(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("the plan's ", what, " does not fit in 64 bits"));
+}
+
+// Bytes from the first row's start to the last row's end.
+absl::StatusOr<uint64_t> Extent(uint64_t width_bytes, uint64_t rows, uint64_t pitch_bytes) {
+  if (rows <= 1) return rows == 0 ? 0 : width_bytes;
+  uint64_t extent = 0;
+  if (__builtin_mul_overflow(rows - 1, pitch_bytes, &extent) || __builtin_add_overflow(extent, width_bytes, &extent)) {
+    return RefuseOverflow("row pitch times rows");
+  }
+  return extent;
+}
+
+}  // namespace
+
+void Append(Execution& earlier, Execution later) {
+  std::move(later.findings.begin(), later.findings.end(), std::back_inserter(earlier.findings));
+  std::move(later.warps.begin(), later.warps.end(), std::back_inserter(earlier.warps));
+  earlier.device_output += later.device_output;
+  earlier.device_ns += later.device_ns;
+  if (!IsOk(earlier)) return;
+  earlier.outcome = later.outcome;
+  earlier.code = later.code;
+  earlier.message = std::move(later.message);
+}
+
+std::string Replay::Label(uint32_t index) const {
+  if (!buffer(index).name().empty()) return buffer(index).name();
+  uint32_t ordinal = 0;
+  for (uint32_t i = 0; i < index; ++i) ordinal += buffer(i).name().empty();
+  return absl::StrCat("workspace ", ordinal);
+}
+
+absl::Status Replay::Load(const v1::Bundle& bundle) {
+  if (loaded_) return absl::FailedPreconditionError("a runner runs one candidate; this one has one already");
+  if (bundle.plans_size() != 1) {
+    return absl::InternalError(absl::StrCat("expected a bundle with one plan, got ", bundle.plans_size()));
+  }
+  RETURN_IF_ERROR(device_.LoadModule(bundle));
+  plan_ = bundle.plans(0);
+  places_.resize(static_cast<size_t>(plan_.buffers_size()));
+  NoteAnnouncements(plan_.setup());
+  NoteAnnouncements(plan_.steady());
+  loaded_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Replay::Bind(absl::Span<const worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors) {
+  if (!loaded_) return absl::FailedPreconditionError("buffers came before the candidate");
+  std::map<uint32_t, DeviceAddress> objects;
+  for (const auto& region : regions) {
+    if (region.memory() >= descriptors.size()) {
+      return absl::InternalError(
+          absl::StrCat("a region names descriptor ", region.memory(), " of ", descriptors.size()));
+    }
+    if (objects.count(region.memory()) == 0) {
+      ASSIGN_OR_RETURN(objects[region.memory()],
+                       device_.MapShared(descriptors[region.memory()].get(), region.object_bytes()));
+    }
+    RETURN_IF_ERROR(BindRegion(region, objects[region.memory()]));
+  }
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    if (IsTensor(buffer(i).kind()) && !places_[i].alive) {
+      return absl::InternalError(absl::StrCat("no memory was handed over for tensor ", Label(i)));
+    }
+  }
+  bound_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Replay::BindRegion(const worker::SharedRegion& region, DeviceAddress object) {
+  if (region.buffer() >= places_.size() || !IsTensor(buffer(region.buffer()).kind())) {
+    return absl::InternalError(absl::StrCat("buffer ", region.buffer(), " of the plan is no tensor"));
+  }
+  const uint64_t size = buffer(region.buffer()).size_bytes();
+  if (region.size_bytes() != size || region.offset_bytes() > region.object_bytes() ||
+      size > region.object_bytes() - region.offset_bytes()) {
+    return absl::InternalError(absl::StrCat("tensor ", Label(region.buffer()), " has ", size, " bytes, the region ",
+                                            region.size_bytes(), " at ", region.offset_bytes(), " of ",
+                                            region.object_bytes()));
+  }
+  Place& place = places_[region.buffer()];
+  place.judge_address = object + region.offset_bytes();
+  if (exact()) return Revive(region.buffer());
+  place.address = place.judge_address;
+  place.alive = true;
+  return absl::OkStatus();
+}
+
+absl::Status Replay::FindSymbols() {
+  return ForEach(v1::BUFFER_KIND_SYMBOL, [this](uint32_t i) -> absl::Status {
+    absl::StatusOr<device::SymbolRegion> symbol = device_.Symbol(buffer(i).name());
+    if (absl::IsNotFound(symbol.status())) {
+      return absl::InvalidArgumentError(absl::StrCat("the module has no variable ", buffer(i).name()));
+    }
+    RETURN_IF_ERROR(symbol.status());
+    if (symbol->size_bytes < buffer(i).size_bytes()) {
+      return absl::InvalidArgumentError(absl::StrCat("variable ", buffer(i).name(), " has ", symbol->size_bytes,
+                                                     " bytes, the plan says ", buffer(i).size_bytes()));
+    }
+    places_[i].address = symbol->address;
+    places_[i].alive = true;
+    return absl::OkStatus();
+  });
+}
+
+void Replay::NoteAnnouncements(const Steps& steps) {
+  for (const v1::Step& step : steps) {
+    if (step.has_allocate() && step.allocate().buffer() < places_.size()) {
+      places_[step.allocate().buffer()].announced = true;
+    }
+  }
+}
+
+absl::Status Replay::ForEach(v1::BufferKind kind, absl::FunctionRef<absl::Status(uint32_t)> action) {
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    if (buffer(i).kind() == kind) RETURN_IF_ERROR(action(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replay::Revive(uint32_t index) {
+  Place& place = places_[index];
+  if (place.alive) return absl::OkStatus();
+  ASSIGN_OR_RETURN(place.address, device_.Allocate(buffer(index).size_bytes(), Label(index)));
+  place.alive = true;
+  return absl::OkStatus();
+}
+
+// The address stays: host code that goes on using it shall be seen doing so.
+absl::Status Replay::Bury(uint32_t index) {
+  Place& place = places_[index];
+  if (!place.alive) return absl::OkStatus();
+  place.alive = false;
+  return device_.Free(place.address);
+}
+
+absl::Status Replay::PoisonBuffer(uint32_t index) {
+  return device_.Poison(places_[index].address, buffer(index).size_bytes(), SeedFor(seed_, index));
+}
+
+absl::Status Replay::Prepare(v1::BufferKind allocations) {
+  if (!exact()) {
+    return ForEach(allocations, [this](uint32_t i) -> absl::Status {
+      RETURN_IF_ERROR(Revive(i));
+      return PoisonBuffer(i);
+    });
+  }
+  RETURN_IF_ERROR(ForEach(v1::BUFFER_KIND_INPUT, [this](uint32_t i) {
+    return device_.Copy(places_[i].address, places_[i].judge_address, buffer(i).size_bytes());
+  }));
+  RETURN_IF_ERROR(ForEach(v1::BUFFER_KIND_OUTPUT, [this](uint32_t i) { return PoisonBuffer(i); }));
+  return ForEach(allocations, [this](uint32_t i) -> absl::Status {
+    // What a call leaked is gone when the next one begins.
+    if (places_[i].announced) return Bury(i);
+    RETURN_IF_ERROR(Revive(i));
+    return PoisonBuffer(i);
+  });
+}
+
+absl::Status Replay::CopyOutputsToJudge() {
+  if (!exact()) return absl::OkStatus();
+  return ForEach(v1::BUFFER_KIND_OUTPUT, [this](uint32_t i) {
+    return device_.Copy(places_[i].judge_address, places_[i].address, buffer(i).size_bytes());
+  });
+}
+
+absl::StatusOr<Execution> Replay::Setup(uint64_t poison_seed, absl::Time deadline) {
+  if (!bound_) return absl::FailedPreconditionError("setup was asked for before buffers were handed over");
+  seed_ = poison_seed;
+  RETURN_IF_ERROR(FindSymbols());
+  RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_SETUP_ALLOCATION));
+  // The first call is a call, too: setup may use what a call owns.
+  RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
+  set_up_ = true;
+  return RunAndWait(plan_.setup(), deadline);
+}
+
+absl::StatusOr<Execution> Replay::Steady(uint64_t poison_seed, absl::Time deadline) {
+  if (!set_up_) return absl::FailedPreconditionError("a call was asked for before setup");
+  seed_ = poison_seed;
+  RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
+  ASSIGN_OR_RETURN(Execution execution, RunAndWait(plan_.steady(), deadline));
+  if (IsOk(execution)) RETURN_IF_ERROR(CopyOutputsToJudge());
+  return execution;
+}
+
+absl::StatusOr<Execution> Replay::RunAndWait(const Steps& steps, absl::Time deadline) {
+  ASSIGN_OR_RETURN(Execution execution, Run(steps, deadline));
+  if (!IsOk(execution)) return execution;
+  ASSIGN_OR_RETURN(Execution last, device_.Synchronize(deadline));
+  Append(execution, std::move(last));
+  return execution;
+}
+
+absl::StatusOr<Execution> Replay::Run(const Steps& steps, absl::Time deadline) {
+  Execution execution;
+  int launches = 0;
+  for (const v1::Step& step : steps) {
+    // Freeing waits for the device, without a deadline of its own.
+    const bool wait = (exact() && step.has_free()) || launches == kLaunchesBetweenWaits;
+    if (wait) {
+      launches = 0;
+      ASSIGN_OR_RETURN(Execution so_far, device_.Synchronize(deadline));
+      Append(execution, std::move(so_far));
+      if (!IsOk(execution)) return execution;
+    }
+    launches += step.has_launch();
+    if (absl::Status status = Perform(step); !status.ok()) {
+      if (step.source_line().empty()) return status;
+      return absl::Status(status.code(), absl::StrCat(status.message(), " (", step.source_line(), ")"));
+    }
+  }
+  return execution;
+}
+
+absl::Status Replay::Perform(const v1::Step& step) {
+  switch (step.action_case()) {
+    case v1::Step::kLaunch:
+      return PerformLaunch(step.launch());
+    case v1::Step::kUpload: {
+      ASSIGN_OR_RETURN(const std::string bytes, Relocate(step.upload().bytes()));
+      ASSIGN_OR_RETURN(const DeviceAddress to, Resolve(step.upload().destination(), bytes.size()));
+      return device_.Write(to, bytes);
+    }
+    case v1::Step::kCopy:
+      return PerformCopy(step.copy());
+    case v1::Step::kMemset:
+      return PerformMemset(step.memset());
+    case v1::Step::kAllocate:
+    case v1::Step::kFree: {
+      const uint32_t index = step.has_free() ? step.free().buffer() : step.allocate().buffer();
+      if (index >= places_.size() || IsTensor(buffer(index).kind()) || buffer(index).kind() == v1::BUFFER_KIND_SYMBOL) {
+        return absl::InvalidArgumentError(absl::StrCat("buffer ", index, " is not an allocation of the plan"));
+      }
+      if (!exact()) return absl::OkStatus();
+      if (step.has_free()) return Bury(index);
+      RETURN_IF_ERROR(Revive(index));
+      return PoisonBuffer(index);
+    }
+    case v1::Step::ACTION_NOT_SET:
+      return absl::InvalidArgumentError("a step of the plan asks for nothing");
+  }
+  return absl::InvalidArgumentError("a step of the plan asks for something unknown");
+}
+
+absl::Status Replay::PerformLaunch(const v1::KernelLaunch& launch) {
+  device::Launch ready;
+  ready.kernel = launch.kernel();
+  ready.grid = launch.grid();
+  ready.block = launch.block();
+  ready.cluster = launch.cluster();
+  ready.dynamic_shared_bytes = launch.dynamic_shared_bytes();
+  ready.cooperative = launch.cooperative();
+  ready.programmatic_stream_serialization = launch.programmatic_stream_serialization();
+  ready.shared_carveout_percent = static_cast<int>(launch.shared_carveout_percent_plus_one()) - 1;
+  for (const auto& argument : launch.arguments()) {
+    ASSIGN_OR_RETURN(std::string bytes, Relocate(argument));
+    ready.arguments.push_back(std::move(bytes));
+  }
+  return device_.Enqueue(ready);
+}
+
+absl::Status Replay::PerformCopy(const v1::DeviceCopy& copy) {
+  const uint64_t rows = std::max<uint64_t>(copy.rows(), 1);
+  ASSIGN_OR_RETURN(const uint64_t to_bytes, Extent(copy.width_bytes(), rows, copy.destination_pitch_bytes()));
+  ASSIGN_OR_RETURN(const uint64_t from_bytes, Extent(copy.width_bytes(), rows, copy.source_pitch_bytes()));
+  ASSIGN_OR_RETURN(const DeviceAddress to, Resolve(copy.destination(), to_bytes));
+  ASSIGN_OR_RETURN(const DeviceAddress from, Resolve(copy.source(), from_bytes));
+  for (uint64_t row = 0; row < rows; ++row) {
+    RETURN_IF_ERROR(device_.Copy(to + row * copy.destination_pitch_bytes(), from + row * copy.source_pitch_bytes(),
+                                 copy.width_bytes()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replay::PerformMemset(const v1::DeviceMemset& memset) {
+  const uint64_t rows = std::max<uint64_t>(memset.rows(), 1);
+  uint64_t width_bytes = 0;
+  if (__builtin_mul_overflow(memset.width_elements(), uint64_t{memset.element_bytes()}, &width_bytes)) {
+    return RefuseOverflow("memset width");
+  }
+  ASSIGN_OR_RETURN(const uint64_t bytes, Extent(width_bytes, rows, memset.pitch_bytes()));
+  ASSIGN_OR_RETURN(const DeviceAddress to, Resolve(memset.destination(), bytes));
+  for (uint64_t row = 0; row < rows; ++row) {
+    RETURN_IF_ERROR(
+        device_.Fill(to + row * memset.pitch_bytes(), memset.value(), memset.element_bytes(), memset.width_elements()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DeviceAddress> Replay::Resolve(const v1::BufferPointer& pointer, uint64_t size_bytes) const {
+  if (pointer.buffer() >= places_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the plan names buffer ", pointer.buffer(), " of ", places_.size()));
+  }
+  const uint64_t size = buffer(pointer.buffer()).size_bytes();
+  if (pointer.offset_bytes() > size || size_bytes > size - pointer.offset_bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat(size_bytes, " bytes at offset ", pointer.offset_bytes(), " leave ",
+                                                   Label(pointer.buffer()), ", which has ", size));
+  }
+  const Place& place = places_[pointer.buffer()];
+  if (place.address == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(Label(pointer.buffer()), " is used before it was allocated"));
+  }
+  return place.address + pointer.offset_bytes();
+}
+
+absl::StatusOr<std::string> Replay::Relocate(const v1::RelocatableBytes& bytes) {
+  std::string result = bytes.data();
+  for (const v1::Relocation& relocation : bytes.relocations()) {
+    std::string patch;
+    if (relocation.has_pointer()) {
+      ASSIGN_OR_RETURN(const DeviceAddress address, Resolve(relocation.pointer(), 0));
+      patch.assign(reinterpret_cast<const char*>(&address), sizeof(address));
+    } else if (relocation.target_case() == v1::Relocation::kTensorMap) {
+      ASSIGN_OR_RETURN(const auto map, EncodedMap(relocation.tensor_map()));
+      patch.assign(map.data(), map.size());
+    }
+    if (patch.empty() || relocation.at_bytes() > result.size() ||
+        patch.size() > result.size() - relocation.at_bytes()) {
+      return absl::InvalidArgumentError(absl::StrCat("a relocation at byte ", relocation.at_bytes(), " of ",
+                                                     result.size(), " has no target or no room"));
+    }
+    result.replace(relocation.at_bytes(), patch.size(), patch);
+  }
+  return result;
+}
+
+absl::StatusOr<std::array<char, 128>> Replay::EncodedMap(uint32_t index) {
+  if (index >= static_cast<uint32_t>(plan_.tensor_maps_size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the plan names tensor map ", index, " of ", plan_.tensor_maps_size()));
+  }
+  const v1::TensorMap& map = plan_.tensor_maps(static_cast<int>(index));
+  ASSIGN_OR_RETURN(const DeviceAddress base, Resolve(map.base(), 0));
+  const auto known = encoded_maps_.find({index, base});
+  if (known != encoded_maps_.end()) return known->second;
+  ASSIGN_OR_RETURN(const auto encoded, device_.EncodeTensorMap(map, base));
+  encoded_maps_[{index, base}] = encoded;
+  return encoded;
+}
+
+std::vector<worker::Placement> Replay::Placements() const {
+  std::vector<worker::Placement> placements;
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].address == 0) continue;
+    worker::Placement placement;
+    placement.set_buffer(Label(i));
+    placement.set_address(places_[i].address);
+    placement.set_size_bytes(buffer(i).size_bytes());
+    placements.push_back(std::move(placement));
+  }
+  return placements;
+}
+
+absl::StatusOr<Execution> Replay::WarmUp(absl::Time deadline, uint32_t calls, uint32_t& done) {
+  const absl::Time enough = absl::Now() + (deadline - absl::Now()) * kWarmUpShare;
+  Execution execution;
+  for (done = 0; done < calls && IsOk(execution) && (done == 0 || absl::Now() < enough); ++done) {
+    RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
+    RETURN_IF_ERROR(device_.FlushL2());
+    ASSIGN_OR_RETURN(Execution call, RunAndWait(plan_.steady(), deadline));
+    Append(execution, std::move(call));
+  }
+  return execution;
+}
+
+absl::Status Replay::Sample(std::vector<std::pair<int, int>>& marks, Execution& execution, absl::Time deadline) {
+  RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
+  RETURN_IF_ERROR(device_.FlushL2());
+  ASSIGN_OR_RETURN(const int first, device_.Mark());
+  ASSIGN_OR_RETURN(Execution call, Run(plan_.steady(), deadline));
+  Append(execution, std::move(call));
+  ASSIGN_OR_RETURN(const int second, device_.Mark());
+  marks.emplace_back(first, second);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TimedRun> Replay::Time(uint64_t poison_seed, absl::Time deadline, uint32_t warmups, uint32_t samples) {
+  if (!set_up_) return absl::FailedPreconditionError("a timed call was asked for before setup");
+  seed_ = poison_seed;
+  const absl::Time enough = absl::Now() + (deadline - absl::Now()) * kSamplingShare;
+  TimedRun run;
+  ASSIGN_OR_RETURN(run.execution, WarmUp(deadline, warmups, run.warmups));
+  std::vector<std::pair<int, int>> marks;
+  while (IsOk(run.execution) && marks.size() < samples && (marks.empty() || absl::Now() < enough)) {
+    const size_t batch_end = std::min<size_t>(samples, marks.size() + kSamplesBetweenWaits);
+    while (marks.size() < batch_end && IsOk(run.execution)) {
+      RETURN_IF_ERROR(Sample(marks, run.execution, deadline));
+    }
+    if (!IsOk(run.execution)) break;
+    ASSIGN_OR_RETURN(Execution batch, device_.Synchronize(deadline));
+    Append(run.execution, std::move(batch));
+  }
+  if (!IsOk(run.execution)) return run;
+  for (const auto& [first, second] : marks) {
+    ASSIGN_OR_RETURN(const double ns, device_.NanosecondsBetween(first, second));
+    run.samples_ns.push_back(ns);
+  }
+  return run;
+}
+
+}  // namespace sassay::runner

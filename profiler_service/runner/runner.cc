@@ -1,0 +1,145 @@
+#include "profiler_service/runner/runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/proto_json.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::runner {
+namespace {
+
+using sassay::worker::RunnerReply;
+
+constexpr size_t kMaxFindings = 64;
+
+absl::Time DeadlineIn(uint64_t nanoseconds) {
+  return absl::Now() + absl::Nanoseconds(std::min<uint64_t>(nanoseconds, 24ull * 3600 * 1'000'000'000));
+}
+
+}  // namespace
+
+void ReportStatus(const absl::Status& status, RunnerReply& reply) {
+  if (status.ok()) {
+    if (reply.outcome() == worker::RUN_OUTCOME_UNSPECIFIED) reply.set_outcome(worker::RUN_OUTCOME_OK);
+    return;
+  }
+  reply.set_message(std::string(status.message()));
+  if (absl::IsInvalidArgument(status)) {
+    reply.set_outcome(worker::RUN_OUTCOME_REFUSED);
+    reply.set_code(v1::VERDICT_CODE_LAUNCH_REFUSED);
+  } else if (absl::IsUnimplemented(status)) {
+    reply.set_outcome(worker::RUN_OUTCOME_INFRA);
+    reply.set_code(v1::VERDICT_CODE_EMULATOR_LACKS);
+  } else {
+    reply.set_outcome(worker::RUN_OUTCOME_INFRA);
+    reply.set_code(absl::IsUnavailable(status) ? v1::VERDICT_CODE_DEVICE_LOST : v1::VERDICT_CODE_INTERNAL);
+  }
+}
+
+RunnerReply NotReady(const absl::Status& status) {
+  RunnerReply reply;
+  ReportStatus(status, reply);
+  reply.set_outcome(worker::RUN_OUTCOME_INFRA);
+  return reply;
+}
+
+Runner::Runner(device::Device& device, worker::RunMode mode, absl::AnyInvocable<std::string()> take_output)
+    : device_(device), mode_(mode), take_output_(std::move(take_output)), replay_(device, mode) {}
+
+RunnerReply Runner::Ready() const {
+  RunnerReply reply;
+  reply.set_outcome(worker::RUN_OUTCOME_OK);
+  reply.set_ready(true);
+  reply.mutable_versions()->set_sassay(SASSAY_VERSION);
+  reply.mutable_versions()->set_device(device_.info().model);
+  reply.mutable_versions()->set_driver(device_.info().driver_version);
+  return reply;
+}
+
+RunnerReply Runner::Answer(const worker::RunnerRequest& request, const std::vector<UniqueFd>& descriptors) {
+  RunnerReply reply;
+  absl::Status status;
+  switch (request.request_case()) {
+    case worker::RunnerRequest::kLoad:
+      status = Load(request.load());
+      break;
+    case worker::RunnerRequest::kBind:
+      status = replay_.Bind(
+          std::vector<worker::SharedRegion>(request.bind().regions().begin(), request.bind().regions().end()),
+          descriptors);
+      break;
+    case worker::RunnerRequest::kSetup:
+      status = Setup(request.setup(), reply);
+      break;
+    case worker::RunnerRequest::kSteady:
+      status = Steady(request.steady(), reply);
+      break;
+    case worker::RunnerRequest::REQUEST_NOT_SET:
+      status = absl::InternalError("a request asked for nothing");
+      break;
+  }
+  ReportStatus(status, reply);
+  return reply;
+}
+
+absl::Status Runner::Load(const worker::LoadCandidate& load) {
+  if (load.mode() != mode_) {
+    return absl::InternalError(
+        absl::StrCat("this runner was started for ", EnumName(mode_), ", not for ", EnumName(load.mode())));
+  }
+  return replay_.Load(load.bundle());
+}
+
+absl::Status Runner::Setup(const worker::RunSetup& setup, RunnerReply& reply) {
+  ASSIGN_OR_RETURN(device::Execution execution, replay_.Setup(setup.poison_seed(), DeadlineIn(setup.deadline_ns())));
+  Report(std::move(execution), reply);
+  return absl::OkStatus();
+}
+
+absl::Status Runner::Steady(const worker::RunSteady& steady, RunnerReply& reply) {
+  const absl::Time deadline = DeadlineIn(steady.deadline_ns());
+  if (mode_ == worker::RUN_MODE_TIMED) {
+    ASSIGN_OR_RETURN(TimedRun run, replay_.Time(steady.poison_seed(), deadline, steady.warmups(), steady.samples()));
+    reply.mutable_timing()->mutable_candidate()->mutable_samples_ns()->Assign(run.samples_ns.begin(),
+                                                                              run.samples_ns.end());
+    Report(std::move(run.execution), reply);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(device::Execution execution, replay_.Steady(steady.poison_seed(), deadline));
+  const bool ended_well = execution.outcome == worker::RUN_OUTCOME_OK;
+  Report(std::move(execution), reply);
+  if (mode_ == worker::RUN_MODE_COUNTED && ended_well) {
+    ASSIGN_OR_RETURN(*reply.mutable_evidence(), device_.CollectEvidence());
+  }
+  return absl::OkStatus();
+}
+
+void Runner::Report(device::Execution execution, RunnerReply& reply) {
+  reply.set_outcome(execution.outcome);
+  reply.set_code(execution.code);
+  reply.set_message(std::move(execution.message));
+  execution.findings.resize(std::min(execution.findings.size(), kMaxFindings));
+  execution.warps.resize(std::min(execution.warps.size(), kMaxFindings));
+  reply.mutable_findings()->Assign(execution.findings.begin(), execution.findings.end());
+  reply.mutable_warps()->Assign(execution.warps.begin(), execution.warps.end());
+  reply.set_device_output(execution.device_output + take_output_());
+  reply.set_device_ns(execution.device_ns);
+  if (mode_ != worker::RUN_MODE_CHECKED) return;
+  const std::vector<worker::Placement> placements = replay_.Placements();
+  reply.mutable_placements()->Assign(placements.begin(), placements.end());
+}
+
+absl::Status Serve(wire::Channel& channel, Runner& runner) {
+  for (;;) {
+    worker::RunnerRequest request;
+    const auto descriptors = channel.Receive(request, absl::InfiniteFuture());
+    if (absl::IsUnavailable(descriptors.status())) return absl::OkStatus();
+    RETURN_IF_ERROR(descriptors.status());
+    RETURN_IF_ERROR(channel.Send(runner.Answer(request, *descriptors), {}, absl::Now() + absl::Seconds(60)));
+  }
+}
+
+}  // namespace sassay::runner

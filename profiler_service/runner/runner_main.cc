@@ -1,0 +1,64 @@
+// profiler-runner: started by profiler-service, never by hand; speaks over the descriptor it was given.
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "profiler_service/device/device.h"
+#include "profiler_service/runner/output_capture.h"
+#include "profiler_service/runner/runner.h"
+#include "profiler_service/wire/channel.h"
+
+namespace sassay::runner {
+namespace {
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "profiler-runner: %s\n", status.ToString().c_str());
+  return 1;
+}
+
+// A context behind which a kernel hangs would keep exit() waiting.
+[[noreturn]] void Leave(int status) {
+  std::fflush(stderr);
+  _exit(status);
+}
+
+int Run(const std::string& device_name, worker::RunMode mode) {
+  wire::Channel channel{UniqueFd(wire::kWorkerChannelFd)};
+  wire::ExitWhenPeerIsGone(channel.fd());
+  auto output = OutputCapture::Start();
+  if (!output.ok()) return Complain(output.status());
+  auto device = device::OpenDevice(device_name, mode);
+  if (!device.ok()) {
+    (void)channel.Send(NotReady(device.status()), {}, absl::Now() + absl::Seconds(10));
+    return Complain(device.status());
+  }
+  Runner runner(**device, mode, [&] { return output->Take(); });
+  absl::Status served = channel.Send(runner.Ready(), {}, absl::Now() + absl::Seconds(10));
+  if (served.ok()) served = Serve(channel, runner);
+  if (!served.ok()) Leave(Complain(served));
+  return 0;
+}
+
+}  // namespace
+}  // namespace sassay::runner
+
+int main(int argc, char** argv) {
+  CLI::App app{"profiler-runner: runs one candidate for profiler-service, which starts it"};
+  std::string device, mode_name;
+  app.add_option("--device", device, "cuda:N, cuda:GPU-… or emulated:ARCH")->required();
+  app.add_option("--mode", mode_name, "PLAIN, CHECKED, COUNTED or TIMED")->required();
+  CLI11_PARSE(app, argc, argv);
+  sassay::worker::RunMode mode;
+  if (!sassay::worker::RunMode_Parse("RUN_MODE_" + mode_name, &mode)) {
+    std::fprintf(stderr, "profiler-runner: expected --mode PLAIN, CHECKED, COUNTED or TIMED, got %s\n",
+                 mode_name.c_str());
+    return 2;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  return sassay::runner::Run(device, mode);
+}
