@@ -1,0 +1,58 @@
+// C = A * B^T with tiles in shared memory and registers. Workload: gemm_n256_k256/M=256 (any M).
+//
+//   mini-ptx-agent submit agent/examples/gemm_tiled.cu --workload gemm_n256_k256/M=256
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+constexpr int kN = 256, kK = 256;
+constexpr int kTile = 64;                     // a block computes a kTile x kTile piece of C
+constexpr int kDepth = 16;                    // and walks K in steps of kDepth
+constexpr int kPerThread = 4;                 // a thread computes kPerThread x kPerThread of it
+constexpr int kThreads = kTile / kPerThread;  // in x and in y
+
+// Every element of A and B is read from global memory once per block instead of once per thread, and from shared memory
+// once for kPerThread products.
+__global__ void __launch_bounds__(kThreads* kThreads)
+    GemmTiled(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m) {
+  // Stored with k outermost, so that neighbouring threads read neighbouring words: no bank conflicts in the inner loop.
+  __shared__ float tile_a[kDepth][kTile];
+  __shared__ float tile_b[kDepth][kTile];
+  const int first_row = blockIdx.y * kTile, first_column = blockIdx.x * kTile;
+  const int thread = threadIdx.y * kThreads + threadIdx.x;
+  float sums[kPerThread][kPerThread] = {};
+
+  for (int k0 = 0; k0 < kK; k0 += kDepth) {
+    for (int i = thread; i < kTile * kDepth; i += kThreads * kThreads) {
+      const int line = i / kDepth, k = i % kDepth, row = first_row + line;
+      // Rows past the end count as zero; their results are not stored.
+      tile_a[k][line] = row < m ? __bfloat162float(a[row * kK + k0 + k]) : 0.f;
+      tile_b[k][line] = __bfloat162float(b[(first_column + line) * kK + k0 + k]);
+    }
+    __syncthreads();  // the tiles are whole
+    for (int k = 0; k < kDepth; ++k) {
+      float from_a[kPerThread], from_b[kPerThread];
+      for (int i = 0; i < kPerThread; ++i) {
+        from_a[i] = tile_a[k][threadIdx.y + i * kThreads];
+        from_b[i] = tile_b[k][threadIdx.x + i * kThreads];
+      }
+      for (int i = 0; i < kPerThread; ++i) {
+        for (int j = 0; j < kPerThread; ++j) sums[i][j] += from_a[i] * from_b[j];
+      }
+    }
+    __syncthreads();  // nobody still reads what the next round overwrites
+  }
+
+  for (int i = 0; i < kPerThread; ++i) {
+    const int row = first_row + threadIdx.y + i * kThreads;
+    for (int j = 0; j < kPerThread && row < m; ++j) {
+      c[row * kN + first_column + threadIdx.x + j * kThreads] = __float2bfloat16(sums[i][j]);
+    }
+  }
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  const dim3 block(kThreads, kThreads);
+  const dim3 grid(kN / kTile, (static_cast<unsigned>(M) + kTile - 1) / kTile);
+  GemmTiled<<<grid, block, 0, stream>>>(A, B, C, static_cast<int>(M));
+}
