@@ -1,0 +1,90 @@
+// What the stages saw, as plain data: the whole input of the verdict. Stages fill these in; Decide reads them; nothing
+// else has a say.
+#ifndef SASSAY_PROFILER_SERVICE_VERDICT_OBSERVATIONS_H_
+#define SASSAY_PROFILER_SERVICE_VERDICT_OBSERVATIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "sassay/v1/evidence.pb.h"
+#include "sassay/v1/timing.pb.h"
+#include "sassay/v1/verdict.pb.h"
+
+namespace sassay::verdict {
+
+// What ended a stage early: the candidate's fault or ours, which the code tells (IsInfrastructure).
+struct Failure {
+  sassay::v1::VerdictCode code = sassay::v1::VERDICT_CODE_UNSPECIFIED;
+  // One line that helps to repair the kernel.
+  std::string reason;
+  // First cause first.
+  std::vector<sassay::v1::Finding> findings;
+  // Where the warps stood, after a timeout.
+  std::vector<sassay::v1::WarpState> warps;
+};
+
+// Is it right?
+struct EvaluateSeen {
+  absl::optional<Failure> failure;
+  // Of the worst case; absent if no output was compared.
+  absl::optional<sassay::v1::Numerics> numerics;
+  std::string device_output;
+  // Reproduces the seeds.
+  std::string replay_id;
+};
+
+// Is it safe?
+struct SanitizeSeen {
+  // It ran as a diagnosis after evaluate had failed, not because all was well so far.
+  bool diagnostic = false;
+  // Findings that may convict on this device: all of the emulator's, memcheck's global-memory findings on CUDA.
+  std::vector<sassay::v1::Finding> convicting;
+  // Findings that only advise.
+  std::vector<sassay::v1::Finding> advisory;
+  // Why it could not run; empty if it did. Not clean, not guilty.
+  std::string unavailable;
+  std::string device_output;
+};
+
+// How fast?
+struct TimingSeen {
+  sassay::v1::Timing timing;
+  // FASTER_THAN_PHYSICS, TIMED_OUTPUT_WRONG, or a fault while it was timed.
+  absl::optional<Failure> failure;
+};
+
+// Everything.
+struct Observations {
+  // Somebody asked to stop, or the lease was lost.
+  bool cancelled = false;
+  // Admission's refusal, or what stopped the run before any stage (DIGEST_BARRED, TOO_LARGE_FOR_DEVICE).
+  absl::optional<Failure> refused;
+  absl::optional<EvaluateSeen> evaluate;
+  absl::optional<SanitizeSeen> sanitize;
+  absl::optional<sassay::v1::Evidence> evidence;
+  absl::optional<TimingSeen> timing;
+
+  sassay::v1::Provenance provenance = sassay::v1::PROVENANCE_CLAIMED;
+  sassay::v1::CaptureProfile capture_profile = sassay::v1::CAPTURE_PROFILE_UNSPECIFIED;
+  // Set by the monitor.
+  absl::optional<sassay::v1::Exclusion> excluded;
+  // Seeds were chosen by the client's replay id, so it may know the inputs.
+  bool replayed = false;
+
+  // Notes of the stages and warnings of capture, for people.
+  std::vector<std::string> notes;
+  std::vector<std::string> warnings;
+  // One per stage, in order.
+  std::vector<sassay::v1::StageReport> stages;
+
+  std::string workload;
+  std::string definition_sha256;  // hex
+  std::string bundle_sha256;      // hex
+  sassay::v1::Versions versions;  // all but `rules` and `sassay`
+};
+
+}  // namespace sassay::verdict
+
+#endif  // SASSAY_PROFILER_SERVICE_VERDICT_OBSERVATIONS_H_

@@ -1,0 +1,235 @@
+#include "profiler_service/verdict/verdict.h"
+
+#include <functional>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sassay::verdict {
+namespace {
+
+using namespace sassay::v1;  // NOLINT: codes and statuses
+using testing::Contains;
+using testing::HasSubstr;
+
+sassay::v1::Finding Finding(VerdictCode code, const std::string& message) {
+  sassay::v1::Finding finding;
+  finding.set_code(code);
+  finding.set_message(message);
+  finding.mutable_where()->set_kernel("gemm");
+  finding.mutable_where()->mutable_block()->set_x(3);
+  finding.mutable_where()->set_source_line("kernel.cu:9");
+  return finding;
+}
+
+StageReport Report(Stage stage, StageReport::Outcome outcome = StageReport::PASSED) {
+  StageReport report;
+  report.set_stage(stage);
+  report.set_outcome(outcome);
+  return report;
+}
+
+Observations Clean() {
+  Observations seen;
+  seen.evaluate.emplace();
+  seen.sanitize.emplace();
+  seen.provenance = PROVENANCE_VERIFIED;
+  seen.capture_profile = CAPTURE_PROFILE_STRICT;
+  seen.stages = {Report(STAGE_ADMISSION), Report(STAGE_EVALUATE), Report(STAGE_SANITIZE),
+                 Report(STAGE_EVIDENCE, StageReport::UNAVAILABLE)};
+  return seen;
+}
+
+Failure Failed(VerdictCode code) { return {code, "what evaluate saw", {}, {}}; }
+
+TEST(Verdict, CleanStagesAreCorrectAndScorable) {
+  const Verdict verdict = Decide(Clean());
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_OK);
+  EXPECT_EQ(verdict.stage(), STAGE_SANITIZE);  // the last that ran
+  EXPECT_TRUE(verdict.scorable());
+  EXPECT_EQ(verdict.versions().rules(), kRulesVersion);
+}
+
+// Each of these takes the score away and nothing else.
+TEST(Verdict, ScoresOnlyVerifiedStrictUnexcludedFreshRuns) {
+  for (const std::function<void(Observations&)>& spoil : std::vector<std::function<void(Observations&)>>{
+           [](Observations& seen) { seen.provenance = PROVENANCE_CLAIMED; },
+           [](Observations& seen) { seen.capture_profile = CAPTURE_PROFILE_LENIENT; },
+           [](Observations& seen) { seen.excluded.emplace(); },
+           [](Observations& seen) { seen.replayed = true; },
+           [](Observations& seen) { seen.evaluate.reset(); },
+       }) {
+    Observations seen = Clean();
+    spoil(seen);
+    const Verdict verdict = Decide(seen);
+    EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+    EXPECT_FALSE(verdict.scorable());
+  }
+}
+
+TEST(Verdict, EveryCodeHasTheStatusOfItsKind) {
+  const std::pair<VerdictCode, VerdictStatus> expected[] = {
+      {VERDICT_CODE_OK, VERDICT_STATUS_CORRECT},
+      {VERDICT_CODE_LINK_ERROR, VERDICT_STATUS_COMPILE_ERROR},
+      {VERDICT_CODE_HOST_CUDA_ERROR, VERDICT_STATUS_CAPTURE_ERROR},
+      {VERDICT_CODE_BUNDLE_MALFORMED, VERDICT_STATUS_REJECTED},
+      {VERDICT_CODE_VENDOR_KERNEL, VERDICT_STATUS_REJECTED},
+      {VERDICT_CODE_OOB_GLOBAL_READ, VERDICT_STATUS_SANITIZER_ERROR},
+      {VERDICT_CODE_GUARD_BAND, VERDICT_STATUS_SANITIZER_ERROR},
+      {VERDICT_CODE_OOB_CONST, VERDICT_STATUS_SANITIZER_ERROR},
+      {VERDICT_CODE_ILLEGAL_ADDRESS, VERDICT_STATUS_RUNTIME_ERROR},
+      {VERDICT_CODE_LAUNCH_REFUSED, VERDICT_STATUS_RUNTIME_ERROR},
+      {VERDICT_CODE_KERNEL_TIMEOUT, VERDICT_STATUS_TIMEOUT},
+      {VERDICT_CODE_BARRIER_DEADLOCK, VERDICT_STATUS_TIMEOUT},
+      {VERDICT_CODE_MBARRIER_DEADLOCK, VERDICT_STATUS_TIMEOUT},
+      {VERDICT_CODE_MISMATCH, VERDICT_STATUS_INCORRECT_NUMERICAL},
+      {VERDICT_CODE_NONDETERMINISTIC, VERDICT_STATUS_INCORRECT_NUMERICAL},
+      {VERDICT_CODE_TIMED_OUTPUT_WRONG, VERDICT_STATUS_CHEATING},
+      {VERDICT_CODE_EMULATOR_LACKS, VERDICT_STATUS_INFRA_ERROR},
+      {VERDICT_CODE_DIGEST_BARRED, VERDICT_STATUS_INFRA_ERROR},
+      {VERDICT_CODE_CANCELLED_BY_CLIENT, VERDICT_STATUS_CANCELLED},
+      {VERDICT_CODE_UNSPECIFIED, VERDICT_STATUS_INFRA_ERROR},
+  };
+  for (const auto& [code, status] : expected) EXPECT_EQ(StatusOf(code), status) << VerdictCode_Name(code);
+}
+
+// Exhaustive over the enum: no code may fall into a status by accident.
+TEST(Verdict, NoCodeIsWithoutAStatus) {
+  const auto* type = VerdictCode_descriptor();
+  for (int i = 0; i < type->value_count(); ++i) {
+    EXPECT_NE(StatusOf(static_cast<VerdictCode>(type->value(i)->number())), VERDICT_STATUS_UNSPECIFIED);
+  }
+}
+
+TEST(Verdict, CancellationComesBeforeEverything) {
+  Observations seen = Clean();
+  seen.cancelled = true;
+  seen.refused = Failed(VERDICT_CODE_PLAN_LIMIT);
+  seen.evaluate->failure = Failed(VERDICT_CODE_RUNNER_LOST);
+  EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_CANCELLED);
+}
+
+TEST(Verdict, RefusalComesBeforeTheStages) {
+  Observations seen = Clean();
+  seen.refused = Failure{VERDICT_CODE_PLAN_POINTER_INVALID, "plans[0].steady[1]: past its buffer", {}, {}};
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_REJECTED);
+  EXPECT_EQ(verdict.stage(), STAGE_ADMISSION);
+  EXPECT_EQ(verdict.reason(), "plans[0].steady[1]: past its buffer");
+}
+
+TEST(Verdict, OurOwnTroubleIsNeverTheCandidatesFault) {
+  for (VerdictCode code : {VERDICT_CODE_EMULATOR_LACKS, VERDICT_CODE_RUNNER_LOST, VERDICT_CODE_JUDGE_LOST,
+                           VERDICT_CODE_DEVICE_LOST, VERDICT_CODE_INTERNAL}) {
+    Observations seen = Clean();
+    seen.evaluate->failure = Failed(code);
+    seen.sanitize->convicting = {Finding(VERDICT_CODE_OOB_GLOBAL_WRITE, "store")};
+    EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_INFRA_ERROR);
+    EXPECT_EQ(Decide(seen).code(), code);
+  }
+}
+
+// The sanitizer's finding is the cause, what evaluate saw its effect.
+TEST(Verdict, ADiagnosisTakesThePlaceOfTheSymptom) {
+  for (VerdictCode code : {VERDICT_CODE_GUARD_BAND, VERDICT_CODE_ILLEGAL_ADDRESS, VERDICT_CODE_KERNEL_TIMEOUT,
+                           VERDICT_CODE_BARRIER_DEADLOCK, VERDICT_CODE_LAUNCH_FAILED, VERDICT_CODE_MISMATCH,
+                           VERDICT_CODE_NON_FINITE, VERDICT_CODE_UNWRITTEN_OUTPUT, VERDICT_CODE_INPUT_MODIFIED}) {
+    Observations seen = Clean();
+    seen.evaluate->failure = Failed(code);
+    seen.sanitize->diagnostic = true;
+    seen.sanitize->convicting = {Finding(VERDICT_CODE_OOB_GLOBAL_WRITE, "2-byte store 0 bytes past the end of C")};
+    const Verdict verdict = Decide(seen);
+    EXPECT_EQ(verdict.status(), VERDICT_STATUS_SANITIZER_ERROR);
+    EXPECT_EQ(verdict.code(), VERDICT_CODE_OOB_GLOBAL_WRITE);
+    EXPECT_EQ(verdict.stage(), STAGE_SANITIZE);
+    EXPECT_EQ(verdict.reason(),
+              "2-byte store 0 bytes past the end of C (gemm block (3,0,0) thread (0,0,0) at kernel.cu:9)");
+    EXPECT_THAT(verdict.details().notes(), Contains("evaluate saw: what evaluate saw"));
+  }
+}
+
+TEST(Verdict, TrapsAndAssertionsSpeakForThemselves) {
+  for (VerdictCode code : {VERDICT_CODE_TRAP, VERDICT_CODE_ASSERT}) {
+    Observations seen = Clean();
+    seen.evaluate->failure = Failed(code);
+    seen.sanitize->convicting = {Finding(VERDICT_CODE_UNINITIALIZED_READ, "read")};
+    EXPECT_EQ(Decide(seen).code(), code);
+    EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_RUNTIME_ERROR);
+  }
+}
+
+TEST(Verdict, WithoutADiagnosisTheSymptomDecides) {
+  Observations seen = Clean();
+  seen.evaluate->failure = Failed(VERDICT_CODE_GUARD_BAND);
+  seen.sanitize->unavailable = "compute-sanitizer not found";
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_SANITIZER_ERROR);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_GUARD_BAND);
+  EXPECT_THAT(verdict.details().notes(), Contains("sanitize: UNAVAILABLE: compute-sanitizer not found"));
+}
+
+TEST(Verdict, AConvictionOfACorrectKernelIsASanitizerError) {
+  Observations seen = Clean();
+  seen.sanitize->convicting = {Finding(VERDICT_CODE_SHARED_RACE, "race")};
+  EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_SANITIZER_ERROR);
+}
+
+TEST(Verdict, AdvisoryFindingsNeverConvict) {
+  Observations seen = Clean();
+  seen.sanitize->advisory = {Finding(VERDICT_CODE_SHARED_RACE, "racecheck says so")};
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(verdict.details().findings_size(), 1);
+  EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("sanitize advises: racecheck says so")));
+}
+
+TEST(Verdict, UnavailableStagesAreNeitherGuiltNorInnocence) {
+  Observations seen = Clean();
+  seen.sanitize->unavailable = "no tool";
+  seen.evidence.emplace().set_status(Evidence::UNAVAILABLE);
+  seen.timing.emplace().timing.set_status(Timing::UNAVAILABLE);
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(verdict.evidence().status(), Evidence::UNAVAILABLE);
+}
+
+TEST(Verdict, TimeoutsCarryWhereTheWarpsStood) {
+  Observations seen = Clean();
+  seen.evaluate->failure = Failed(VERDICT_CODE_KERNEL_TIMEOUT);
+  seen.evaluate->failure->warps.resize(100);
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_TIMEOUT);
+  EXPECT_EQ(verdict.details().warps_size(), kMaxWarps);
+}
+
+TEST(Verdict, CheatingIsFoundByTiming) {
+  Observations seen = Clean();
+  seen.timing.emplace().failure = Failed(VERDICT_CODE_FASTER_THAN_PHYSICS);
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CHEATING);
+  EXPECT_EQ(verdict.stage(), STAGE_TIMING);
+  EXPECT_FALSE(verdict.scorable());
+}
+
+TEST(Verdict, NumericsLineNamesCountWorstElementValuesAndPattern) {
+  Numerics numerics;
+  numerics.set_worst_distribution("normal");
+  OutputComparison* output = numerics.add_outputs();
+  output->set_output("C");
+  output->set_elements(65536);
+  output->set_wrong(16384);
+  output->add_worst_index(200);
+  output->add_worst_index(17);
+  output->set_worst_expected(3.25);
+  output->set_worst_actual(0);
+  output->set_pattern("all errors have row >= 192");
+  EXPECT_EQ(
+      DescribeNumerics(numerics),
+      "C: 16384 of 65536 elements are wrong; worst is C[200,17]: expected 3.25, got 0; all errors have row >= 192 | "
+      "inputs: normal");
+}
+
+}  // namespace
+}  // namespace sassay::verdict
