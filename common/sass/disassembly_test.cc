@@ -1,0 +1,77 @@
+#include "common/sass/disassembly.h"
+
+#include "common/toolchain/ptxas.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sassay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+std::vector<std::string> Opcodes(const std::vector<SassInstruction>& instructions) {
+  std::vector<std::string> opcodes;
+  for (const auto& instruction : instructions) opcodes.push_back(instruction.opcode);
+  return opcodes;
+}
+
+TEST(ParseDisassembly, ReadsOffsetsOpcodesAndPredicates) {
+  Disassembly functions = ParseDisassembly(
+      "\t.target\tsm_90a\n"
+      "        /*0000*/                   EXIT ;\n"
+      "_Z1kPf:\n"
+      ".text._Z1kPf:\n"
+      "        /*0000*/                   LDC R1, c[0x0][0x28] ;\n"
+      "        /*0010*/               @!P1 BRA `(.L_x_3) ;\n"
+      ".L_x_4:\n"
+      "        /*01b0*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], !UPT ;  /* 0x0 */\n"
+      "                                                                                     /* 0x000fe2 */\n"
+      "        /*01c0*/                   NOP;\n"
+      ".text._Z1gv:\n"
+      "        /*0000*/               @P0 EXIT ;\n");
+  EXPECT_THAT(Opcodes(functions["_Z1kPf"]), ElementsAre("LDC", "BRA", "HGMMA.64x128x16.F32.BF16", "NOP"));
+  EXPECT_EQ(functions["_Z1kPf"][2].pc_offset, 0x1b0u);
+  EXPECT_THAT(Opcodes(functions["_Z1gv"]), ElementsAre("EXIT"));
+  EXPECT_THAT(CountFamilies(functions["_Z1kPf"]), ElementsAre(Pair("GMMA", 1)));
+}
+
+TEST(ParseDisassembly, PassesOverNonsense) {
+  EXPECT_TRUE(ParseDisassembly("").empty());
+  Disassembly functions =
+      ParseDisassembly(".text.k:\n/*zz*/ FFMA ;\n/*00*/\n/*10*/ @P0\n/*20*/ ;\n/*30\n/*40*/ {FFMA ;\n");
+  EXPECT_THAT(Opcodes(functions["k"]), ElementsAre("FFMA"));
+}
+
+TEST(Disassemble, FindsTheInstructionsOfARealCubin) {
+  auto toolchain = FindToolchain();
+  if (!toolchain.ok() || toolchain->nvdisasm.empty()) GTEST_SKIP() << "needs ptxas and nvdisasm";
+  if (!ProbeSandbox().Complete()) GTEST_SKIP() << ProbeSandbox().missing;
+  sassay::v1::Compilation compilation;
+  compilation.set_arch("sm_90a");
+  auto assembly =
+      AssemblePtx(*toolchain, compilation,
+                  ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+                  ".reg .u64 %r; .reg .f32 %f<4>; .reg .b32 %a<4>;\n"
+                  "ld.param.u64 %r, [p]; ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%r];\n"
+                  "mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n"
+                  "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%a0, %a1, %a2, %a3}, "
+                  "{%a0, %a1}, {%f0, %f1, %f2, %f3};\n"
+                  "st.global.f32 [%r], %f0; ret;\n}\n",
+                  absl::Seconds(60));
+  ASSERT_TRUE(assembly.ok()) << assembly.status();
+  ASSERT_NE(assembly->cubin, "") << assembly->report.stderr_text;
+  auto functions = Disassemble(*toolchain, assembly->cubin);
+  ASSERT_TRUE(functions.ok()) << functions.status();
+  EXPECT_THAT(CountFamilies((*functions)["k"]), ElementsAre(Pair("HMMA", 1)));
+  EXPECT_EQ(Disassemble(*toolchain, "not a cubin").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Disassemble, SaysHowToGetADisassembler) {
+  auto status = Disassemble(Toolchain(), "").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("pip install"));
+}
+
+}  // namespace
+}  // namespace sassay
