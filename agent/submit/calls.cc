@@ -36,12 +36,13 @@ absl::StatusOr<v1::Workload> GetWorkload(Connection& connection, const std::stri
   return std::move(*response.mutable_workload());
 }
 
-absl::StatusOr<bool> CancelSubmission(Connection& connection, const std::string& submission_id,
-                                      absl::Duration timeout) {
+absl::StatusOr<bool> CancelSubmission(Connection& connection, const std::string& submission_id, Stopper& stopper) {
   v1::CancelRequest request;
   request.set_submission_id(submission_id);
   v1::CancelResponse response;
-  const grpc::Status status = connection.stub().Cancel(connection.NewContext(timeout).get(), request, &response);
+  const auto context = connection.NewContext(kCallTimeout);
+  const Stopper::Scope scope(stopper, *context);
+  const grpc::Status status = connection.stub().Cancel(context.get(), request, &response);
   RETURN_IF_ERROR(FromGrpc(status, absl::StrCat("cancel ", submission_id), connection.service()));
   return response.cancelling();
 }

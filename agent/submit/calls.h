@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/submit/connection.h"
+#include "agent/submit/stopper.h"
 
 namespace sassay::agent {
 
@@ -17,9 +18,8 @@ absl::StatusOr<v1::GetCapabilitiesResponse> GetCapabilities(Connection& connecti
                                                             absl::Duration timeout = kCallTimeout);
 absl::StatusOr<v1::ListWorkloadsResponse> ListWorkloads(Connection& connection);
 absl::StatusOr<v1::Workload> GetWorkload(Connection& connection, const std::string& name);
-// True if the submission is being cancelled, false if it already had a verdict.
-absl::StatusOr<bool> CancelSubmission(Connection& connection, const std::string& submission_id,
-                                      absl::Duration timeout = kCallTimeout);
+// True if the submission is being cancelled, false if it already had a verdict. `stopper` ends the call early.
+absl::StatusOr<bool> CancelSubmission(Connection& connection, const std::string& submission_id, Stopper& stopper);
 
 // A request_id that nobody else chooses: 128 random bits in hex behind "agent-".
 std::string NewRequestId();

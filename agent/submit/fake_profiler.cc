@@ -141,6 +141,7 @@ grpc::Status FakeProfiler::Profile(grpc::ServerContext* context, const v1::Profi
   {
     absl::MutexLock lock(&mutex_);
     profile_request_ids.push_back(request->request_id());
+    last_request = *request;
     if (request->workload() == "unknown") return {grpc::NOT_FOUND, "no workload \"unknown\""};
     std::string& known = id_of_request_[request->request_id()];
     if (known.empty()) known = absl::StrCat("sub-", ++submissions);

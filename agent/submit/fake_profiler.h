@@ -39,6 +39,7 @@ class FakeProfiler final : public v1::Profiler::Service {
 
   // What happened.
   std::vector<std::string> profile_request_ids;
+  v1::ProfileRequest last_request;
   std::vector<uint64_t> attach_after;
   std::vector<uint64_t> write_offsets;
   std::map<std::string, std::string> blobs;

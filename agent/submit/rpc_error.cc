@@ -26,6 +26,14 @@ const char* Advice(grpc::StatusCode code) {
   }
 }
 
+// gRPC wraps the cause of a failed connection in its own story; users need the cause.
+std::string CauseOf(const std::string& message) {
+  constexpr absl::string_view kStory = "Failed to connect to remote host: ";
+  if (message.empty()) return "no reason given";
+  const size_t at = message.rfind(kStory.data());
+  return at == std::string::npos ? message : message.substr(at + kStory.size());
+}
+
 bool IsTlsTrouble(const std::string& message) {
   return absl::StrContains(message, "SSL") || absl::StrContains(message, "handshake") ||
          absl::StrContains(message, "Peer name");
@@ -39,7 +47,7 @@ absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing, absl:
   const char* advice =
       tls ? " The TLS handshake failed: --ca-file must hold the authority that signed the service's certificate."
           : Advice(status.error_code());
-  const std::string said = status.error_message().empty() ? "no reason given" : status.error_message();
+  const std::string said = CauseOf(status.error_message());
   const char* end = absl::EndsWith(said, ".") ? "" : ".";
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       absl::StrCat("could not ", doing, " at ", service, ": ", said, end, advice));

@@ -24,6 +24,14 @@ TEST(RpcErrorTest, TellsTlsTroubleFromAServiceThatIsNotThere) {
   EXPECT_THAT(std::string(Map(grpc::UNAVAILABLE, "Connection refused").message()), HasSubstr("Is it running"));
 }
 
+TEST(RpcErrorTest, LeavesOutHowGrpcTriedToConnect) {
+  const absl::Status status =
+      Map(grpc::UNAVAILABLE,
+          "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to "
+          "connect to remote host: Connection refused");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("at host:1: Connection refused. Is it running"));
+}
+
 TEST(RpcErrorTest, ExitStatusTellsUsageFromInfrastructure) {
   EXPECT_EQ(ExitStatusOf(absl::OkStatus()), kExitCorrect);
   EXPECT_EQ(ExitStatusOf(Map(grpc::NOT_FOUND, "")), kExitUsage);

@@ -107,7 +107,7 @@ TEST_F(SubmissionTest, CancelEndsWithItsVerdict) {
   const auto submission = Make();
   std::thread canceller([&] {
     running.WaitForNotification();
-    EXPECT_TRUE(*CancelSubmission(*connection_, submission->id()));
+    EXPECT_TRUE(*CancelSubmission(*connection_, submission->id(), stopper_));
   });
   EXPECT_EQ(submission->Profile(request_)->status(), v1::VERDICT_STATUS_CANCELLED);
   canceller.join();

@@ -1,0 +1,217 @@
+#include "agent/cli/app.h"
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "agent/submit/fake_profiler.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/bundle/bundle.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace sassay::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Runs commands against a service in this process, in a home of its own.
+class AppTest : public ::testing::Test {
+ protected:
+  AppTest() : home_(*TemporaryDirectory::Create("app")) {}
+
+  int Run(const std::vector<std::string>& arguments) {
+    out_.str("");
+    err_.str("");
+    const Terminal terminal = {
+        &out_, &err_, false, false, {{"HOME", home_.path()}, {"SASSAY_SERVICE", profiler_.address()}}, home_.path()};
+    return RunAgent(arguments, terminal);
+  }
+  Json Document() const { return Json::parse(out_.str()); }
+
+  std::string WriteBundle(const std::vector<std::string>& workloads) {
+    v1::Bundle bundle;
+    for (const std::string& workload : workloads) bundle.add_plans()->set_workload(workload);
+    bytes_ = *SerializeBundle(bundle);
+    const fs::path path = home_.path() / "kernel.bundle";
+    EXPECT_TRUE(WriteFileAtomically(path, bytes_).ok());
+    return path;
+  }
+
+  FakeProfiler profiler_;
+  TemporaryDirectory home_;
+  std::ostringstream out_, err_;
+  std::string bytes_;
+};
+
+TEST_F(AppTest, SubmitUploadsAndShowsTheVerdict) {
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"})}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("CORRECT"));
+  EXPECT_THAT(err_.str(), HasSubstr("accepted  sub-1"));
+  EXPECT_EQ(profiler_.blobs[Sha256Hex(bytes_)], bytes_);
+}
+
+TEST_F(AppTest, JsonPutsExactlyOneDocumentOnStandardOutput) {
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--json"}), 0);
+  EXPECT_EQ(Document()["status"], "CORRECT");
+}
+
+TEST_F(AppTest, ExitStatusTellsWhoIsAtFault) {
+  const std::string bundle = WriteBundle({"gemm/M=1"});
+  const std::vector<std::pair<v1::VerdictStatus, int>> expected = {
+      {v1::VERDICT_STATUS_CORRECT, 0},  {v1::VERDICT_STATUS_COMPILE_ERROR, 1}, {v1::VERDICT_STATUS_REJECTED, 1},
+      {v1::VERDICT_STATUS_TIMEOUT, 1},  {v1::VERDICT_STATUS_CHEATING, 1},      {v1::VERDICT_STATUS_INFRA_ERROR, 3},
+      {v1::VERDICT_STATUS_CANCELLED, 3}};
+  for (const auto& [status, exit_status] : expected) {
+    profiler_.script = UsualScript(status);
+    EXPECT_EQ(Run({"submit", bundle}), exit_status) << v1::VerdictStatus_Name(status);
+  }
+  profiler_.script.back().mutable_verdict()->mutable_excluded()->set_reason("hot");
+  EXPECT_EQ(Run({"submit", bundle}), 3);
+}
+
+TEST_F(AppTest, BundleWithSeveralPlansNeedsAWorkloadAndSuggestsOne) {
+  const std::string bundle = WriteBundle({"gemm/M=1", "gemm/M=2"});
+  EXPECT_EQ(Run({"submit", bundle}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--workload is needed: the bundle holds plans for gemm/M=1, gemm/M=2"));
+  EXPECT_EQ(Run({"submit", bundle, "--workload", "gemm/M=3"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("Did you mean \"gemm/M=1\"?"));
+  EXPECT_EQ(Run({"submit", bundle, "--workload", "gemm/M=2"}), 0);
+}
+
+TEST_F(AppTest, DetachPrintsTheIdAlone) {
+  profiler_.hold_until_cancelled = true;
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--detach"}), 0);
+  EXPECT_EQ(out_.str(), "sub-1\n");
+}
+
+TEST_F(AppTest, AttachShowsTheVerdictOfAnEarlierSubmission) {
+  profiler_.script = UsualScript(v1::VERDICT_STATUS_TIMEOUT);
+  EXPECT_EQ(Run({"attach", "sub-7", "--json"}), 1);
+  EXPECT_EQ(Document()["status"], "TIMEOUT");
+  EXPECT_EQ(Run({"attach", "nobody"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("no such submission"));
+}
+
+TEST_F(AppTest, CancelSaysWhatItMet) {
+  EXPECT_EQ(Run({"cancel", "sub-1"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("is being cancelled"));
+  EXPECT_EQ(Run({"cancel", "sub-1"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("already has its verdict"));
+}
+
+TEST_F(AppTest, ReplayFindsBundleAndWorkloadOfAVerdictSeenHere) {
+  v1::Verdict& verdict = *profiler_.script.back().mutable_verdict();
+  verdict.set_replay_id("r-1");
+  verdict.set_workload("gemm/M=1");
+  verdict.set_bundle_sha256(std::string(64, 'a'));
+  ASSERT_EQ(Run({"submit", WriteBundle({"gemm/M=1"})}), 0);
+  EXPECT_EQ(Run({"replay", "r-1"}), 0);
+  EXPECT_EQ(profiler_.last_request.replay_id(), "r-1");
+  EXPECT_EQ(profiler_.last_request.bundle_sha256(), std::string(64, 'a'));
+  EXPECT_EQ(profiler_.last_request.workload(), "gemm/M=1");
+}
+
+TEST_F(AppTest, ReplayOfAnIdThatIsNoFileNameAsksTheService) {
+  EXPECT_EQ(Run({"replay", "../../etc/passwd"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("has no replay id"));
+}
+
+TEST_F(AppTest, StagesAndDeadlinesReachTheService) {
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--stages", "evaluate,sanitize", "--run-deadline", "90s"}), 0);
+  EXPECT_THAT(profiler_.last_request.stages(), SizeIs(2));
+  EXPECT_EQ(profiler_.last_request.run_deadline().seconds(), 90);
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--stages", "evalute"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("Did you mean \"evaluate\"?"));
+}
+
+TEST_F(AppTest, UsageErrorsTeach) {
+  EXPECT_EQ(Run({"submti"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("unknown command \"submti\". Did you mean \"submit\"?"));
+  EXPECT_EQ(Run({"submit", "--wrkload", "x", "k.cu"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("unknown option --wrkload. Did you mean \"--workload\"?"));
+  EXPECT_EQ(Run({"attach"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("ID is required. See `mini-ptx-agent attach --help`"));
+  EXPECT_EQ(Run({"explain", "MISMATCHH"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("Did you mean \"MISMATCH\"?"));
+  EXPECT_EQ(Run({}), 2);
+}
+
+TEST_F(AppTest, FailureWithJsonIsOneDocumentToo) {
+  EXPECT_EQ(Run({"attach", "nobody", "--json"}), 2);
+  EXPECT_EQ(Document()["error"], "NOT_FOUND");
+  EXPECT_EQ(Document()["exit_status"], 2);
+  EXPECT_EQ(Run({"attach", "--json", "--colour"}), 2);
+  EXPECT_EQ(Document()["error"], "INVALID_ARGUMENT");
+}
+
+TEST_F(AppTest, UnreachableServiceIsInfrastructure) {
+  const std::string gone = FakeProfiler().address();
+  EXPECT_EQ(Run({"cancel", "x", "--service", gone}), 3);
+  EXPECT_THAT(err_.str(), HasSubstr("Is it running"));
+}
+
+TEST_F(AppTest, EveryCommandHasHelpWithAnExampleAndKnowsTheService) {
+  for (const char* command : {"submit", "inspect", "attach", "cancel", "replay", "workloads", "explain", "doctor"}) {
+    EXPECT_EQ(Run({command, "--help"}), 0) << command;
+    EXPECT_THAT(out_.str(), AllOf(HasSubstr("Example"), HasSubstr("--service"), HasSubstr("--token-file"),
+                                  HasSubstr("--ca-file"), HasSubstr("--json")))
+        << command;
+    EXPECT_THAT(err_.str(), IsEmpty()) << command;
+  }
+  EXPECT_EQ(Run({"config", "show", "--help"}), 0);
+  EXPECT_EQ(Run({"--help"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("Exit status"));
+}
+
+TEST_F(AppTest, VersionIsPrinted) {
+  EXPECT_EQ(Run({"--version"}), 0);
+  EXPECT_EQ(out_.str(), "mini-ptx-agent " SASSAY_VERSION "\n");
+}
+
+TEST_F(AppTest, ConfigShowNamesOriginsAndUnknownKeysAreErrors) {
+  EXPECT_EQ(Run({"config", "show", "--json"}), 0);
+  bool seen = false;
+  const Json document = Document();
+  for (const Json& value : document["values"])
+    seen = seen || (value["key"] == "service" && value["origin"] == "environment SASSAY_SERVICE");
+  EXPECT_TRUE(seen);
+  ASSERT_TRUE(WriteFileAtomically(home_.path() / ".sassay.json", R"({"servcie": "x:1"})").ok());
+  EXPECT_EQ(Run({"config", "show"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("Did you mean \"service\"?"));
+}
+
+TEST_F(AppTest, WorkloadsComeFromHereOrFromTheNamedService) {
+  EXPECT_EQ(Run({"workloads"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("gemm_n256_k256/M=256"));
+  EXPECT_EQ(Run({"workloads", "--service", profiler_.address()}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("fake_gemm/M=16"));
+  EXPECT_EQ(Run({"workloads", "gemm_n256_k256/M=256"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("extern \"C\" void run(const __nv_bfloat16* A"));
+  EXPECT_EQ(Run({"workloads", "gemm_n256_k265/M=256"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("gemm_n256_k256"));
+}
+
+TEST_F(AppTest, InspectRefusesWhatIsNoBundle) {
+  EXPECT_EQ(Run({"inspect", WriteBundle({"gemm/M=1"})}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("Plan gemm/M=1"));
+  ASSERT_TRUE(WriteFileAtomically(home_.path() / "x.bundle", "no bundle").ok());
+  EXPECT_EQ(Run({"inspect", home_.path() / "x.bundle"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("is not a bundle that can be read"));
+}
+
+TEST_F(AppTest, DoctorReportsEveryCheckAndTheService) {
+  Run({"doctor", "--json"});
+  std::string names;
+  const Json document = Document();
+  for (const Json& check : document["checks"]) absl::StrAppend(&names, check["name"].get<std::string>(), " ");
+  EXPECT_THAT(names, AllOf(HasSubstr("toolkit"), HasSubstr("sandbox"), HasSubstr("service"), HasSubstr("gpu")));
+}
+
+}  // namespace
+}  // namespace sassay::agent

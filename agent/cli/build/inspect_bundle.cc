@@ -1,0 +1,85 @@
+#include "agent/cli/build/inspect_bundle.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/bundle/bundle.h"
+#include "common/bundle/cubin.h"
+#include "common/bundle/demangle.h"
+
+namespace sassay::agent {
+namespace {
+
+using ClaimedFacts = std::map<std::string, v1::KernelFacts>;
+
+// Of a kernel that does not say.
+constexpr uint32_t kDefaultMaxThreads = 1024;
+
+v1::KernelFacts FactsOf(const CubinKernel& kernel) {
+  v1::KernelFacts facts;
+  facts.set_symbol(kernel.symbol);
+  facts.set_name(Demangle(kernel.symbol));
+  facts.set_registers(kernel.registers);
+  facts.set_static_shared_bytes(kernel.static_shared_bytes);
+  facts.set_stack_bytes(kernel.stack_bytes);
+  facts.set_max_threads_per_block(kernel.max_threads_per_block == 0 ? kDefaultMaxThreads
+                                                                    : kernel.max_threads_per_block);
+  for (const KernelParameter& parameter : kernel.parameters) facts.add_parameter_bytes(parameter.size_bytes);
+  return facts;
+}
+
+void AddKernel(const CubinKernel& kernel, const ClaimedFacts& claimed, v1::Inspection& inspection) {
+  v1::KernelFacts& facts = *inspection.add_kernels();
+  facts = FactsOf(kernel);
+  const auto found = claimed.find(kernel.symbol);
+  if (found == claimed.end()) {
+    inspection.add_warnings(absl::StrCat("the bundle's facts leave out kernel ", kernel.symbol));
+    return;
+  }
+  facts.set_spill_store_bytes(found->second.spill_store_bytes());
+  facts.set_spill_load_bytes(found->second.spill_load_bytes());
+  *facts.mutable_sass_families() = found->second.sass_families();
+  if (found->second.registers() != facts.registers()) {
+    inspection.add_warnings(absl::StrCat("kernel ", kernel.symbol, " has ", facts.registers(),
+                                         " registers, the bundle says ", found->second.registers()));
+  }
+}
+
+void AddKernels(const v1::Bundle& bundle, v1::Inspection& inspection) {
+  const absl::StatusOr<Cubin> cubin = Cubin::Parse(bundle.cubin());
+  if (!cubin.ok()) {
+    inspection.add_warnings(
+        absl::StrCat("cubin: ", cubin.status().message(), "; the kernels shown are the bundle's claims"));
+    *inspection.mutable_kernels() = bundle.kernels();
+    return;
+  }
+  if (cubin->arch() != bundle.compilation().arch()) {
+    inspection.add_warnings(
+        absl::StrCat("the cubin is for ", cubin->arch(), ", the bundle says ", bundle.compilation().arch()));
+  }
+  ClaimedFacts claimed;
+  for (const v1::KernelFacts& facts : bundle.kernels()) claimed[facts.symbol()] = facts;
+  for (const CubinKernel& kernel : cubin->kernels()) AddKernel(kernel, claimed, inspection);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Inspection> InspectBundle(absl::string_view untrusted_bytes) {
+  ASSIGN_OR_RETURN(const v1::Bundle bundle, ParseBundle(untrusted_bytes));
+  v1::Inspection inspection;
+  inspection.set_bundle_sha256(BundleDigest(untrusted_bytes));
+  inspection.set_bundle_bytes(untrusted_bytes.size());
+  *inspection.mutable_compilation() = bundle.compilation();
+  inspection.set_source_sha256(absl::BytesToHexString(bundle.source_sha256()));
+  inspection.set_cubin_bytes(bundle.cubin().size());
+  inspection.set_ptx_bytes(bundle.ptx().size());
+  AddKernels(bundle, inspection);
+  *inspection.mutable_plans() = bundle.plans();
+  for (const v1::SourceFile& source : bundle.sources()) inspection.add_sources(source.path());
+  return inspection;
+}
+
+}  // namespace sassay::agent

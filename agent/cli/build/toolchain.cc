@@ -1,0 +1,22 @@
+#include "agent/cli/build/toolchain.h"
+
+namespace sassay::agent {
+
+absl::StatusOr<Toolchain> FindConfiguredToolchain(const Settings& settings) {
+  ToolchainSearch search;
+  search.cuda_home = settings.Text("cuda_home");
+  return FindToolchain(search);
+}
+
+std::filesystem::path CacheFolder(const Session& session) {
+  const std::string& setting = session.settings().Text("cache_dir");
+  if (!setting.empty()) return setting;
+  const auto& environment = session.terminal().environment;
+  if (const auto xdg = environment.find("XDG_CACHE_HOME"); xdg != environment.end() && !xdg->second.empty()) {
+    return std::filesystem::path(xdg->second) / "sassay";
+  }
+  const auto home = environment.find("HOME");
+  return home == environment.end() ? std::filesystem::path() : std::filesystem::path(home->second) / ".cache/sassay";
+}
+
+}  // namespace sassay::agent

@@ -1,0 +1,21 @@
+#include <memory>
+
+#include "agent/cli/commands/commands.h"
+#include "agent/cli/follow/follow.h"
+#include "agent/cli/session.h"
+
+namespace sassay::agent {
+
+void AddAttachCommand(CLI::App& root, Invocation& invocation) {
+  CLI::App* command =
+      root.add_subcommand("attach", "Follows a submission to its verdict, or shows the verdict that it has");
+  const auto id = std::make_shared<std::string>();
+  command->add_option("ID", *id, "the submission's id, as submit printed it")->required()->type_name("");
+  command->footer("Example:\n  mini-ptx-agent attach 01JDV3M5T9 --json\n\nCtrl-C leaves; the submission goes on.");
+  AddCommonFlags(*command, invocation);
+  AddSettingFlags(*command, invocation, {"reconnect_deadline"});
+  command->callback(
+      [&invocation, id] { invocation.action = [id](Session& session) { return FollowExisting(session, *id); }; });
+}
+
+}  // namespace sassay::agent

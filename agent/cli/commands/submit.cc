@@ -1,0 +1,86 @@
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "agent/cli/build/candidate.h"
+#include "agent/cli/build/workload_names.h"
+#include "agent/cli/commands/commands.h"
+#include "agent/cli/follow/follow.h"
+#include "agent/cli/session.h"
+#include "agent/config/suggest.h"
+#include "common/base/status_macros.h"
+#include "common/bundle/bundle.h"
+
+namespace sassay::agent {
+namespace {
+
+struct SubmitArguments {
+  CandidateArguments candidate;
+  bool detach = false;
+  std::string request_id;
+};
+
+absl::Status OneWorkloadOnly(const std::vector<std::string>& names) {
+  if (names.size() <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("submit judges one workload at a time, but --workload names ",
+                                                 names.size(), " (", absl::StrJoin(names, ", "),
+                                                 "). Compile once for all of them, then submit the bundle for each."));
+}
+
+// The plan's name as the bundle spells it. A bundle with one plan needs no --workload.
+absl::StatusOr<std::string> WorkloadOfBundle(const v1::Bundle& bundle, const std::vector<std::string>& wanted) {
+  std::vector<std::string> names;
+  for (const v1::LaunchPlan& plan : bundle.plans()) names.push_back(plan.workload());
+  if (wanted.empty() && names.size() == 1) return names.front();
+  if (wanted.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("--workload is needed: the bundle holds plans for ", absl::StrJoin(names, ", "), "."));
+  if (FindPlan(bundle, wanted.front()) != nullptr) return wanted.front();
+  return absl::InvalidArgumentError(absl::StrCat("the bundle has no plan for ", wanted.front(), "; it holds ",
+                                                 absl::StrJoin(names, ", "), ".", DidYouMean(wanted.front(), names)));
+}
+
+int SubmitBundleFile(Session& session, const SubmitArguments& arguments, const std::vector<std::string>& names) {
+  const absl::StatusOr<BuiltBundle> built = ReadBundle(arguments.candidate.paths.front());
+  if (!built.ok()) return session.Fail(built.status());
+  const absl::StatusOr<std::string> workload = WorkloadOfBundle(built->bundle, names);
+  if (!workload.ok()) return session.Fail(workload.status());
+  absl::StatusOr<v1::ProfileRequest> request = MakeRequest(session.settings(), *workload);
+  if (!request.ok()) return session.Fail(request.status());
+  if (!arguments.request_id.empty()) request->set_request_id(arguments.request_id);
+  return SubmitBundle(session, built->bytes, *request, arguments.detach);
+}
+
+int Submit(Session& session, const SubmitArguments& arguments) {
+  const std::vector<std::string> names = SplitWorkloadNames(session.settings().Text("workload"));
+  if (const absl::Status status = OneWorkloadOnly(names); !status.ok()) return session.Fail(status);
+  return SubmitBundleFile(session, arguments, names);
+}
+
+}  // namespace
+
+void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
+  CLI::App* command = root.add_subcommand("submit", "Has a candidate judged and shows the verdict");
+  const auto arguments = std::make_shared<SubmitArguments>();
+  AddCandidateArguments(*command, arguments->candidate, "CANDIDATE");
+  command->add_flag("--detach", arguments->detach,
+                    "leave as soon as the submission is durable; prints its id for attach and cancel");
+  command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
+      ->type_name("ID");
+  AddSettingFlags(*command, invocation, {"workload", "stages", "queue_deadline", "run_deadline", "reconnect_deadline"});
+  AddCommonFlags(*command, invocation);
+  command->footer(
+      "Examples:\n"
+      "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256\n"
+      "  mini-ptx-agent submit kernel.bundle --service gpu.example.com:50051 --ca-file ca.pem --token-file "
+      "~/.sassay-token --json\n"
+      "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --stages evaluate,sanitize --detach\n"
+      "\n"
+      "Ctrl-C cancels the submission and waits shortly; again, it leaves at once. Exit status as for mini-ptx-agent "
+      "--help.");
+  command->callback([&invocation, arguments] {
+    invocation.action = [arguments](Session& session) { return Submit(session, *arguments); };
+  });
+}
+
+}  // namespace sassay::agent

@@ -1,0 +1,137 @@
+#include "agent/cli/doctor/checks.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "agent/cli/build/toolchain.h"
+#include "agent/cli/build/workload_names.h"
+#include "agent/cli/doctor/device_table.h"
+#include "agent/submit/calls.h"
+#include "common/sandbox/sandbox.h"
+
+namespace sassay::agent {
+namespace {
+
+constexpr absl::Duration kServiceTimeout = absl::Seconds(5);
+constexpr char kInstall[] = "bash deploy/install_dependencies.sh";
+
+v1::DoctorCheck Ok(absl::string_view name, absl::string_view found) {
+  v1::DoctorCheck check;
+  check.set_name(std::string(name));
+  check.set_state(v1::DoctorCheck::OK);
+  check.set_found(std::string(found));
+  return check;
+}
+
+v1::DoctorCheck Lacking(absl::string_view name, v1::DoctorCheck::State state, absl::string_view found,
+                        absl::string_view effect, absl::string_view remedy) {
+  v1::DoctorCheck check = Ok(name, found);
+  check.set_state(state);
+  check.set_effect(std::string(effect));
+  check.set_remedy(std::string(remedy));
+  return check;
+}
+
+v1::DoctorCheck Tool(absl::string_view name, const std::string& path, v1::DoctorCheck::State if_missing,
+                     absl::string_view effect) {
+  if (!path.empty()) return Ok(name, path);
+  return Lacking(name, if_missing, "not found", effect, kInstall);
+}
+
+void CheckToolchain(const Settings& settings, v1::DoctorReport& report) {
+  const absl::StatusOr<Toolchain> toolchain = FindConfiguredToolchain(settings);
+  if (!toolchain.ok()) {
+    *report.add_checks() = Lacking("toolkit", v1::DoctorCheck::MISSING, std::string(toolchain.status().message()),
+                                   "nothing can be compiled", kInstall);
+    return;
+  }
+  *report.add_checks() = Ok("toolkit", absl::StrCat("CUDA ", toolchain->version, " in ", toolchain->root));
+  *report.add_checks() = Tool("nvcc", toolchain->nvcc, v1::DoctorCheck::MISSING, "nothing can be compiled");
+  *report.add_checks() = Tool("ptxas", toolchain->ptxas, v1::DoctorCheck::MISSING, "nothing can be compiled");
+  *report.add_checks() = Tool("nvdisasm", toolchain->nvdisasm, v1::DoctorCheck::OPTIONAL_MISSING,
+                              "bundles do not show static SASS families");
+  *report.add_checks() = Tool("tvm-ffi", toolchain->tvm_ffi_include, v1::DoctorCheck::OPTIONAL_MISSING,
+                              "candidates with a tvm-ffi entry do not compile");
+}
+
+v1::DoctorCheck CheckSandbox(const Settings& settings) {
+  const SandboxSupport& support = ProbeSandbox();
+  if (support.Complete()) return Ok("sandbox", "bubblewrap, user namespaces and seccomp work");
+  const bool allowed = settings.Switch("allow_unsandboxed");
+  return Lacking(
+      "sandbox", allowed ? v1::DoctorCheck::OPTIONAL_MISSING : v1::DoctorCheck::MISSING, support.missing,
+      allowed ? "candidates' host code runs with your rights (allow_unsandboxed is set)"
+              : "compiler and host code of candidates are not run",
+      "apt-get install bubblewrap; sysctl kernel.unprivileged_userns_clone=1; or --allow-unsandboxed at your own risk");
+}
+
+v1::DoctorCheck CheckWorkloads(const Settings& settings) {
+  const absl::StatusOr<WorkloadCatalog> catalog = LoadCatalog(settings);
+  if (catalog.ok()) return Ok("workloads", absl::StrCat(catalog->definitions().size(), " definitions"));
+  return Lacking("workloads", v1::DoctorCheck::MISSING, std::string(catalog.status().message()),
+                 "no workload can be named", "correct the file, or the definitions setting");
+}
+
+v1::DoctorCheck CheckCache(const Session& session) {
+  const std::filesystem::path folder = CacheFolder(session);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const bool writable = !folder.empty() && access(folder.c_str(), W_OK) == 0;
+  if (writable) return Ok("cache", folder.string());
+  return Lacking("cache", v1::DoctorCheck::OPTIONAL_MISSING, absl::StrCat("cannot write ", folder.string()),
+                 "every compilation begins anew", "--cache-dir DIR, or SASSAY_CACHE_DIR");
+}
+
+std::string DevicesText(const v1::GetCapabilitiesResponse& capabilities) {
+  std::vector<std::string> devices;
+  for (const v1::DeviceCapability& device : capabilities.devices()) {
+    devices.push_back(absl::StrCat(device.model(), " (", absl::StrJoin(device.archs(), ", "), ")"));
+  }
+  return devices.empty() ? "no devices" : absl::StrJoin(devices, ", ");
+}
+
+v1::DoctorCheck CheckService(const Session& session) {
+  const bool configured = session.settings().Origin("service") != "default";
+  const auto state = configured ? v1::DoctorCheck::MISSING : v1::DoctorCheck::OPTIONAL_MISSING;
+  const auto lacking = [&](const absl::Status& status) {
+    return Lacking("service", state, std::string(status.message()), "nothing can be judged; compile and inspect work",
+                   configured ? "check --service, --ca-file and --token-file"
+                              : "profiler-service --device auto &, or --service HOST:PORT");
+  };
+  const auto connection = session.Connect();
+  if (!connection.ok()) return lacking(connection.status());
+  const absl::StatusOr<v1::GetCapabilitiesResponse> capabilities = GetCapabilities(**connection, kServiceTimeout);
+  if (!capabilities.ok()) return lacking(capabilities.status());
+  return Ok("service", absl::StrCat((*connection)->service(), ", sassay ", capabilities->sassay_version(), ", rules ",
+                                    capabilities->rules_version(), ", ", DevicesText(*capabilities)));
+}
+
+v1::DoctorCheck CheckGpu() {
+  const absl::StatusOr<std::string> gpu = DescribeGpu(kDriverLibrary);
+  if (gpu.ok()) return Ok("gpu", *gpu);
+  return Lacking("gpu", v1::DoctorCheck::OPTIONAL_MISSING, std::string(gpu.status().message()),
+                 "a service on this machine emulates the GPU and takes no times",
+                 "none is needed here; name a service with a GPU with --service");
+}
+
+}  // namespace
+
+v1::DoctorReport Examine(const Session& session) {
+  v1::DoctorReport report;
+  CheckToolchain(session.settings(), report);
+  *report.add_checks() = CheckSandbox(session.settings());
+  *report.add_checks() = CheckWorkloads(session.settings());
+  *report.add_checks() = CheckCache(session);
+  *report.add_checks() = CheckService(session);
+  *report.add_checks() = CheckGpu();
+  report.set_works(true);
+  for (const v1::DoctorCheck& check : report.checks()) {
+    if (check.state() == v1::DoctorCheck::MISSING) report.set_works(false);
+  }
+  return report;
+}
+
+}  // namespace sassay::agent

@@ -1,0 +1,114 @@
+#include "agent/cli/follow/follower.h"
+
+#include "absl/strings/str_cat.h"
+#include "agent/cli/follow/replay_journal.h"
+#include "agent/render/text.h"
+#include "agent/submit/calls.h"
+#include "agent/submit/rpc_error.h"
+#include "agent/submit/upload.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::agent {
+namespace {
+
+// How long the first Ctrl-C waits for the CANCELLED verdict.
+constexpr absl::Duration kCancelPatience = absl::Seconds(10);
+
+RetryPolicy PolicyFrom(const Settings& settings) {
+  RetryPolicy policy;
+  policy.give_up_after = settings.Duration("reconnect_deadline", policy.give_up_after);
+  return policy;
+}
+
+std::string UploadText(const UploadOutcome& outcome, size_t size) {
+  if (outcome.already_known) return absl::StrCat(BytesText(size), ", known already");
+  return absl::StrCat(BytesText(size),
+                      outcome.resumed > 0 ? absl::StrCat(", resumed ", outcome.resumed, " times") : "");
+}
+
+}  // namespace
+
+Follower::Follower(Session& session, std::unique_ptr<Connection> connection, OnInterrupt on_interrupt)
+    : session_(session),
+      connection_(std::move(connection)),
+      on_interrupt_(on_interrupt),
+      policy_(PolicyFrom(session.settings())),
+      submission_(*connection_, policy_, stopper_, Listener()) {
+  if (session.interactive()) spinner_ = std::make_unique<Spinner>(session.progress());
+  interrupts_ = std::make_unique<InterruptHandler>([this](int times) { Interrupted(times); });
+}
+
+Follower::~Follower() {
+  interrupts_.reset();
+  if (!done_.HasBeenNotified()) done_.Notify();
+  if (canceller_.joinable()) canceller_.join();
+}
+
+SubmissionListener Follower::Listener() {
+  SubmissionListener listener;
+  listener.on_event = [this](const v1::Event& event) { session_.progress().OnEvent(event); };
+  listener.on_note = [this](absl::string_view note) { session_.progress().Note(note); };
+  return listener;
+}
+
+int Follower::Submit(absl::string_view bundle_bytes, const v1::ProfileRequest& request) {
+  if (const absl::Status status = UploadBundle(bundle_bytes, request.bundle_sha256()); !status.ok())
+    return session_.Fail(LeftStatus(status));
+  session_.progress().Begin("submit", request.workload());
+  return Report(submission_.Profile(request));
+}
+
+int Follower::Detach(absl::string_view bundle_bytes, const v1::ProfileRequest& request) {
+  if (const absl::Status status = UploadBundle(bundle_bytes, request.bundle_sha256()); !status.ok())
+    return session_.Fail(LeftStatus(status));
+  const absl::StatusOr<v1::Event> accepted = submission_.Detach(request);
+  if (!accepted.ok()) return session_.Fail(LeftStatus(accepted.status()), submission_.id());
+  session_.Answer(*accepted, absl::StrCat(PrintableLine(accepted->submission_id()), "\n"));
+  return kExitCorrect;
+}
+
+int Follower::Attach(const std::string& submission_id) {
+  session_.progress().Begin("attach", submission_id);
+  return Report(submission_.Attach(submission_id));
+}
+
+absl::Status Follower::UploadBundle(absl::string_view bundle_bytes, const std::string& sha256) {
+  if (bundle_bytes.empty()) return absl::OkStatus();
+  session_.progress().Begin("upload", BytesText(bundle_bytes.size()));
+  ASSIGN_OR_RETURN(const UploadOutcome outcome, Upload(*connection_, bundle_bytes, sha256, policy_, stopper_));
+  session_.progress().End("passed", UploadText(outcome, bundle_bytes.size()));
+  return absl::OkStatus();
+}
+
+int Follower::Report(const absl::StatusOr<v1::Verdict>& verdict) {
+  if (!done_.HasBeenNotified()) done_.Notify();
+  spinner_.reset();
+  if (!verdict.ok()) return session_.Fail(LeftStatus(verdict.status()), submission_.id());
+  RememberReplay(session_.terminal().environment, *verdict);
+  return session_.AnswerVerdict(*verdict);
+}
+
+absl::Status Follower::LeftStatus(const absl::Status& status) const {
+  const std::string id = submission_.id();
+  if (id.empty()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), " `mini-ptx-agent attach ", id, "` finds the submission again."));
+}
+
+void Follower::Interrupted(int times) {
+  const std::string id = submission_.id();
+  if (times > 1 || id.empty() || on_interrupt_ == OnInterrupt::kLeave) {
+    stopper_.Stop();
+    return;
+  }
+  session_.progress().Note(absl::StrCat("cancelling ", id, "; Ctrl-C again leaves at once"));
+  canceller_ = std::thread([this, id] { CancelAndWaitShortly(id); });
+}
+
+void Follower::CancelAndWaitShortly(const std::string& submission_id) {
+  const absl::Status status = CancelSubmission(*connection_, submission_id, stopper_).status();
+  if (!status.ok() && !stopper_.stopped()) session_.progress().Note(std::string(status.message()));
+  if (!done_.WaitForNotificationWithTimeout(kCancelPatience)) stopper_.Stop();
+}
+
+}  // namespace sassay::agent

@@ -1,0 +1,56 @@
+// One conversation with the service that Ctrl-C can end.
+#ifndef SASSAY_AGENT_CLI_FOLLOW_FOLLOWER_H_
+#define SASSAY_AGENT_CLI_FOLLOW_FOLLOWER_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "agent/cli/session.h"
+#include "agent/submit/connection.h"
+#include "agent/submit/interrupt.h"
+#include "agent/submit/stopper.h"
+#include "agent/submit/submission.h"
+
+namespace sassay::agent {
+
+// What Ctrl-C means for the submission.
+enum class OnInterrupt { kCancel, kLeave };
+
+// Life cycle: one submission each; make it, call Submit or Attach once, let it go.
+// Threads: Submit and Attach block; interrupts arrive on a thread of their own.
+class Follower {
+ public:
+  Follower(Session& session, std::unique_ptr<Connection> connection, OnInterrupt on_interrupt);
+  ~Follower();
+
+  // Uploads unless `bundle_bytes` is empty, submits and follows. Returns the exit status.
+  int Submit(absl::string_view bundle_bytes, const v1::ProfileRequest& request);
+  // The same, leaving when the submission is durable.
+  int Detach(absl::string_view bundle_bytes, const v1::ProfileRequest& request);
+  int Attach(const std::string& submission_id);
+
+ private:
+  absl::Status UploadBundle(absl::string_view bundle_bytes, const std::string& sha256);
+  int Report(const absl::StatusOr<v1::Verdict>& verdict);
+  absl::Status LeftStatus(const absl::Status& status) const;
+  void Interrupted(int times);
+  void CancelAndWaitShortly(const std::string& submission_id);
+  SubmissionListener Listener();
+
+  Session& session_;
+  const std::unique_ptr<Connection> connection_;
+  const OnInterrupt on_interrupt_;
+  const RetryPolicy policy_;
+  Stopper stopper_;
+  Submission submission_;
+  absl::Notification done_;
+  std::thread canceller_;
+  std::unique_ptr<Spinner> spinner_;
+  std::unique_ptr<InterruptHandler> interrupts_;
+};
+
+}  // namespace sassay::agent
+
+#endif  // SASSAY_AGENT_CLI_FOLLOW_FOLLOWER_H_
