@@ -69,8 +69,13 @@ function(sassay_test name)
     set(ARG_LABELS unit)
   endif()
   include(GoogleTest)
+  # Discovery expands these lists three times before they become properties (CMake 3.25): seven backslashes survive that.
+  string(REPEAT "\\" 7 slashes)
+  set(environment "SASSAY_TEST_BIN=${CMAKE_BINARY_DIR}/bin" "SASSAY_TEST_SOURCE=${PROJECT_SOURCE_DIR}" ${ARG_ENVIRONMENT})
+  string(REPLACE ";" "${slashes};" environment "${environment}")
+  string(REPLACE ";" "${slashes};" labels "${ARG_LABELS}")
   gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "SASSAY_TEST_BIN=${CMAKE_BINARY_DIR}/bin;SASSAY_TEST_SOURCE=${PROJECT_SOURCE_DIR};${ARG_ENVIRONMENT}")
+    PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
 endfunction()
 
 # sassay_fuzz_target(x_fuzz SOURCES x_fuzz.cc DEPS t … [CORPUS dir]): a libFuzzer target; a short run is a test.

@@ -29,7 +29,9 @@ int Complain(const absl::Status& status) {
 
 int Run(const std::string& device_name, worker::RunMode mode) {
   wire::Channel channel{UniqueFd(wire::kWorkerChannelFd)};
-  wire::ExitWhenPeerIsGone(channel.fd());
+  // compute-sanitizer tidies up for a while after main.
+  wire::ExitWhenPeerIsGone(channel.fd(),
+                           mode == worker::RUN_MODE_CHECKED ? absl::Seconds(10) : absl::Milliseconds(500));
   auto output = OutputCapture::Start();
   if (!output.ok()) return Complain(output.status());
   auto device = device::OpenDevice(device_name, mode);

@@ -46,6 +46,10 @@ WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string
   std::vector<std::filesystem::path> extra;
   if (!options.launcher.empty()) extra.emplace_back(options.launcher.front());
   worker.sandbox = RunnerSandbox(device, options.runner_program, extra);
+  if (!options.writable_directory.empty()) {
+    worker.sandbox->writable.emplace_back(options.writable_directory, options.writable_directory);
+  }
+  worker.stdout_fd = options.stdout_fd;
   worker.allow_unsandboxed = options.allow_unsandboxed;
   return worker;
 }

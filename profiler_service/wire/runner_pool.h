@@ -30,6 +30,10 @@ struct RunnerPoolOptions {
   std::string runner_program;
   // Put in front of the runner's own command line (compute-sanitizer and its options); empty otherwise.
   std::vector<std::string> launcher;
+  // A folder that the launcher may write to, under the same path inside the sandbox; empty for none.
+  std::string writable_directory;
+  // Where standard output of launcher and runner goes; -1 for nowhere. What candidates print does not go there.
+  int stdout_fd = -1;
   // Set where the operator allowed a machine without sandbox.
   absl::optional<AllowUnsandboxed> allow_unsandboxed;
   // What a fresh runner has to say "ready".
@@ -53,6 +57,8 @@ class RunnerPool {
  public:
   explicit RunnerPool(RunnerPoolOptions options);
   ~RunnerPool();
+
+  const RunnerPoolOptions& options() const { return options_; }
 
   // From now on `count` spares are kept for this device and mode.
   void Keep(absl::string_view device, sassay::worker::RunMode mode, uint32_t count);

@@ -13,6 +13,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// AddressSanitizer and ThreadSanitizer reserve terabytes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kEmulatorAddressSpace = 0;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr uint64_t kEmulatorAddressSpace = 0;
+#else
+constexpr uint64_t kEmulatorAddressSpace = uint64_t{32} << 30;
+#endif
+#else
+constexpr uint64_t kEmulatorAddressSpace = uint64_t{32} << 30;
+#endif
+
 bool Exists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
@@ -51,8 +64,11 @@ SandboxPolicy RunnerSandbox(absl::string_view device, const fs::path& program,
   if (absl::StartsWith(device, "cuda:")) {
     const absl::optional<GpuNode> gpu = FindGpu(device, root);
     if (gpu.has_value()) ShowGpu(policy, *gpu, root);
+    // The driver and compute-sanitizer start threads of their own.
+    policy.processes = 256;
+    policy.open_files = 1024;
   } else {
-    policy.address_space_bytes = uint64_t{32} << 30;
+    policy.address_space_bytes = kEmulatorAddressSpace;
   }
   return policy;
 }

@@ -30,8 +30,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   Command command;
   command.argv = options.argv;
   command.environment = options.environment;
-  // Standard error is the service's log; standard output stays closed to the device's printf.
   command.inherit_fds = {{ends.second.fd(), kWorkerChannelFd}, {2, 2}};
+  if (options.stdout_fd >= 0) command.inherit_fds.emplace_back(options.stdout_fd, 1);
   ASSIGN_OR_RETURN(const Command confined, Confine(command, options));
   ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(confined));
   return absl::WrapUnique(new WorkerProcess(options.name, std::move(process), std::move(ends.first)));

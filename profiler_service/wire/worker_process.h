@@ -31,6 +31,8 @@ struct WorkerOptions {
   // The program finds its channel at kWorkerChannelFd. argv[0] with a slash must be visible inside the sandbox.
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;
+  // Where the worker's standard output goes; -1 for nowhere. Standard error is the service's own.
+  int stdout_fd = -1;
   // Absent: the worker is trusted (the judge) and runs with the service's own rights.
   absl::optional<SandboxPolicy> sandbox;
   // Set where the operator allowed a machine without sandbox; used only if the machine cannot sandbox.

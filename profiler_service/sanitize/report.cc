@@ -1,0 +1,262 @@
+#include "profiler_service/sanitize/report.h"
+
+#include <algorithm>
+#include <limits>
+#include <pugixml.hpp>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::sanitize {
+namespace {
+
+using sassay::v1::Finding;
+using sassay::v1::ThreadLocation;
+using sassay::v1::VerdictCode;
+
+// Where an access lies beside the buffer that is nearest to it.
+struct Neighbour {
+  const worker::Placement* placement = nullptr;
+  int64_t distance_bytes = 0;
+  bool inside = false;
+};
+
+uint64_t Unsigned(const pugi::xml_node& parent, const char* name) { return parent.child(name).text().as_ullong(); }
+
+uint64_t Address(const pugi::xml_node& what) {
+  absl::string_view text = what.child_value("address");
+  uint64_t address = 0;
+  absl::ConsumePrefix(&text, "0x");
+  if (!absl::SimpleHexAtoi(text, &address)) return 0;
+  return address;
+}
+
+void ReadExtent(const pugi::xml_node& node, v1::Dim3& extent) {
+  extent.set_x(static_cast<uint32_t>(Unsigned(node, "x")));
+  extent.set_y(static_cast<uint32_t>(Unsigned(node, "y")));
+  extent.set_z(static_cast<uint32_t>(Unsigned(node, "z")));
+}
+
+// The tool may give the symbol or the bare name; the bundle knows both.
+std::string SymbolOf(absl::string_view function, const v1::Bundle& bundle) {
+  for (const auto& kernel : bundle.kernels()) {
+    if (kernel.symbol() == function) return std::string(function);
+  }
+  for (const auto& kernel : bundle.kernels()) {
+    absl::string_view name = kernel.name();
+    if (absl::ConsumePrefix(&name, "void ")) name = absl::StripLeadingAsciiWhitespace(name);
+    if (absl::ConsumePrefix(&name, function) && (name.empty() || name[0] == '(' || name[0] == '<')) {
+      return kernel.symbol();
+    }
+  }
+  return std::string(function);
+}
+
+const v1::SourceFile* SourceOf(absl::string_view path, const v1::Bundle& bundle) {
+  for (const auto& source : bundle.sources()) {
+    if (path == source.path() || absl::EndsWith(path, absl::StrCat("/", source.path()))) return &source;
+  }
+  return nullptr;
+}
+
+std::string LineOf(const v1::SourceFile& source, uint64_t line) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(source.content(), '\n');
+  if (line == 0 || line > lines.size()) return "";
+  return std::string(absl::StripAsciiWhitespace(lines[line - 1]));
+}
+
+// Paths of the machine that compiled never get into a verdict.
+void ReadWhere(const pugi::xml_node& where, const v1::Bundle& bundle, ThreadLocation& location) {
+  location.set_kernel(SymbolOf(where.child_value("func"), bundle));
+  const absl::string_view path = where.child_value("path");
+  if (path.empty()) return;
+  const uint64_t line = Unsigned(where, "line");
+  const v1::SourceFile* source = SourceOf(path, bundle);
+  const absl::string_view name = source != nullptr
+                                     ? absl::string_view(source->path())
+                                     : path.substr(path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1);
+  location.set_source_line(absl::StrCat(name, ":", line));
+  if (source != nullptr) location.set_source_text(LineOf(*source, line));
+}
+
+void ReadWho(const pugi::xml_node& who, ThreadLocation& location) {
+  if (!who) return;
+  ReadExtent(who.child("threadIdx"), *location.mutable_thread());
+  ReadExtent(who.child("blockIdx"), *location.mutable_block());
+}
+
+Neighbour Nearest(uint64_t address, uint64_t size, absl::Span<const worker::Placement> placements) {
+  Neighbour nearest;
+  uint64_t best = std::numeric_limits<uint64_t>::max();
+  for (const worker::Placement& placement : placements) {
+    const uint64_t begin = placement.address();
+    const uint64_t end = begin + placement.size_bytes();
+    Neighbour candidate{&placement, 0, false};
+    uint64_t away = 0;
+    if (address < begin) {
+      away = begin - address;
+      candidate.distance_bytes = -static_cast<int64_t>(away);
+    } else if (address >= end) {
+      away = address - end;
+      candidate.distance_bytes = static_cast<int64_t>(away);
+    } else {
+      candidate.inside = address + size <= end;
+    }
+    if (away >= best) continue;
+    best = away;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+VerdictCode OutOfBoundsCode(absl::string_view space, bool reads) {
+  if (space == "__shared__") return v1::VERDICT_CODE_OOB_SHARED;
+  if (space == "__local__") return v1::VERDICT_CODE_OOB_LOCAL;
+  if (space == "__constant__") return v1::VERDICT_CODE_OOB_CONST;
+  return reads ? v1::VERDICT_CODE_OOB_GLOBAL_READ : v1::VERDICT_CODE_OOB_GLOBAL_WRITE;
+}
+
+VerdictCode AccessCode(const pugi::xml_node& what) {
+  const absl::string_view error = what.child_value("error");
+  if (absl::StrContains(error, "misaligned")) return v1::VERDICT_CODE_MISALIGNED;
+  if (absl::StrContains(error, "free")) return v1::VERDICT_CODE_USE_AFTER_FREE;
+  if (absl::StrContains(error, "uninit")) return v1::VERDICT_CODE_UNINITIALIZED_READ;
+  return OutOfBoundsCode(what.child_value("space"), absl::string_view(what.child_value("direction")) == "read");
+}
+
+VerdictCode ExceptionCode(absl::string_view exception) {
+  if (absl::StrContains(exception, "trap")) return v1::VERDICT_CODE_TRAP;
+  if (absl::StrContains(exception, "ssert")) return v1::VERDICT_CODE_ASSERT;
+  if (absl::StrContains(exception, "nstruction")) return v1::VERDICT_CODE_ILLEGAL_INSTRUCTION;
+  if (absl::StrContains(exception, "isaligned")) return v1::VERDICT_CODE_MISALIGNED;
+  if (absl::StrContains(exception, "ddress")) return v1::VERDICT_CODE_ILLEGAL_ADDRESS;
+  return v1::VERDICT_CODE_LAUNCH_FAILED;
+}
+
+std::string Text(const v1::Dim3& extent) {
+  return absl::StrCat("(", extent.x(), ",", extent.y(), ",", extent.z(), ")");
+}
+
+std::string By(const ThreadLocation& where) {
+  const std::string line = where.source_line().empty() ? "" : absl::StrCat(" at ", where.source_line());
+  return absl::StrCat("by thread ", Text(where.thread()), " of block ", Text(where.block()), " in ", where.kernel(),
+                      line);
+}
+
+std::string Beside(const Neighbour& neighbour) {
+  if (neighbour.placement == nullptr) return "outside every buffer";
+  const std::string buffer =
+      absl::StrCat(neighbour.placement->buffer(), " (", neighbour.placement->size_bytes(), " bytes)");
+  if (neighbour.inside) return absl::StrCat("inside ", buffer);
+  if (neighbour.distance_bytes < 0) return absl::StrCat(-neighbour.distance_bytes, " bytes before ", buffer);
+  return absl::StrCat(neighbour.distance_bytes, " bytes past the end of ", buffer);
+}
+
+Finding AccessFinding(const pugi::xml_node& record, absl::Span<const worker::Placement> placements,
+                      const v1::Bundle& bundle) {
+  const pugi::xml_node what = record.child("what");
+  Finding finding;
+  finding.set_code(AccessCode(what));
+  finding.set_access_bytes(static_cast<uint32_t>(Unsigned(what, "size")));
+  ReadWho(record.child("who"), *finding.mutable_where());
+  ReadWhere(record.child("where"), bundle, *finding.mutable_where());
+  const absl::string_view space = what.child_value("space");
+  std::string place;
+  if (space == "__global__" || space.empty()) {
+    const Neighbour neighbour = Nearest(Address(what), finding.access_bytes(), placements);
+    if (neighbour.placement != nullptr) finding.set_buffer(neighbour.placement->buffer());
+    finding.set_distance_bytes(neighbour.distance_bytes);
+    place = absl::StrCat(" ", Beside(neighbour));
+  } else {
+    finding.set_buffer(std::string(absl::StripSuffix(absl::StripPrefix(space, "__"), "__")));
+  }
+  finding.set_message(absl::StrCat(space, " ", what.child_value("direction"), " of ", finding.access_bytes(),
+                                   " bytes is ", what.child_value("error"), place, ", ", By(finding.where())));
+  return finding;
+}
+
+Finding ExceptionFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+  const absl::string_view exception = record.child("what").child_value("exception");
+  Finding finding;
+  finding.set_code(ExceptionCode(exception));
+  ReadWho(record.child("who"), *finding.mutable_where());
+  ReadWhere(record.child("where"), bundle, *finding.mutable_where());
+  finding.set_message(absl::StrCat(exception, " ", By(finding.where())));
+  return finding;
+}
+
+Finding RaceFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+  const pugi::xml_node what = record.child("what");
+  Finding finding;
+  finding.set_code(v1::VERDICT_CODE_SHARED_RACE);
+  finding.set_buffer("shared");
+  ReadWhere(what.child("source").child("where"), bundle, *finding.mutable_where());
+  ReadWhere(what.child("destination").child("where"), bundle, *finding.mutable_other());
+  finding.set_count(Unsigned(what.child("destination"), "count"));
+  finding.set_message(absl::StrCat(what.child("source").child_value("direction"), " at ", finding.where().source_line(),
+                                   " and ", what.child("destination").child_value("direction"), " at ",
+                                   finding.other().source_line(), " of the same shared memory without a barrier, in ",
+                                   finding.where().kernel()));
+  return finding;
+}
+
+bool SameCause(const Finding& a, const Finding& b) {
+  return a.code() == b.code() && a.buffer() == b.buffer() && a.where().kernel() == b.where().kernel() &&
+         a.where().source_line() == b.where().source_line() && a.other().source_line() == b.other().source_line();
+}
+
+void Add(std::vector<Finding>& findings, Finding finding) {
+  finding.set_count(std::max<uint64_t>(finding.count(), 1));
+  for (Finding& known : findings) {
+    if (!SameCause(known, finding)) continue;
+    known.set_count(known.count() + finding.count());
+    return;
+  }
+  if (findings.size() < kMaxFindings) findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+absl::StatusOr<Report> ParseReport(absl::string_view xml, absl::Span<const worker::Placement> placements,
+                                   const v1::Bundle& bundle) {
+  pugi::xml_document document;
+  const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size(), pugi::parse_default);
+  const pugi::xml_node root = document.child("ComputeSanitizerOutput");
+  if (!parsed || !root) {
+    return absl::DataLossError(
+        absl::StrCat("expected a report of compute-sanitizer, got ", xml.size(),
+                     " bytes of something else: ", parsed ? "no <ComputeSanitizerOutput>" : parsed.description()));
+  }
+  Report report;
+  for (const pugi::xml_node& record : root.children("record")) {
+    const absl::string_view kind = record.child_value("kind");
+    const pugi::xml_node what = record.child("what");
+    if (kind == "Analysis") {
+      Add(report.advisory, RaceFinding(record, bundle));
+    } else if (what.child("exception")) {
+      Add(report.advisory, ExceptionFinding(record, bundle));
+    } else if (what.child("space")) {
+      const bool global = absl::string_view(what.child_value("space")) == "__global__";
+      Add(global ? report.convicting : report.advisory, AccessFinding(record, placements, bundle));
+    }
+  }
+  return report;
+}
+
+absl::StatusOr<uint64_t> ParseSummary(absl::string_view console) {
+  for (absl::string_view line : absl::StrSplit(console, '\n')) {
+    absl::ConsumePrefix(&line, "========= ");
+    if (!absl::ConsumePrefix(&line, "ERROR SUMMARY: ")) continue;
+    const absl::string_view count = line.substr(0, line.find(' '));
+    uint64_t errors = 0;
+    if (absl::SimpleAtoi(count, &errors)) return errors;
+  }
+  return absl::DataLossError("compute-sanitizer gave no summary: it did not run to its end");
+}
+
+}  // namespace sassay::sanitize
