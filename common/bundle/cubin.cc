@@ -263,7 +263,7 @@ class CubinReader {
     if (kernel.parameters.size() >= kMaxParameters) {
       return Malformed(absl::StrCat("kernel ", kernel.symbol, " has more than ", kMaxParameters, " parameters"));
     }
-    const uint32_t size = attribute.id == nv_info::kParameterV2 ? *word : *word >> 18;
+    const uint32_t size = attribute.id == nv_info::kParameterV2 ? *word & 0xffff : *word >> 18;
     kernel.parameters.push_back({.ordinal = *ordinal, .offset_bytes = *offset, .size_bytes = size});
     return absl::OkStatus();
   }

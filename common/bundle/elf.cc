@@ -43,6 +43,26 @@ absl::Status CheckIdentity(const Elf64_Ehdr& header) {
   return absl::OkStatus();
 }
 
+// The driver loads by segments; they must lie inside the file like everything else.
+absl::Status CheckSegments(absl::string_view bytes, const Elf64_Ehdr& header) {
+  if (header.e_phnum == 0) return absl::OkStatus();
+  if (header.e_phentsize != sizeof(Elf64_Phdr)) {
+    return Malformed(absl::StrCat("e_phentsize is ", header.e_phentsize, ", expected ", sizeof(Elf64_Phdr)));
+  }
+  if (!Inside(bytes, header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr))) {
+    return Malformed(absl::StrCat("the program headers (", header.e_phnum, " entries at offset ", header.e_phoff,
+                                  ") reach past the end of the file (", bytes.size(), " bytes)"));
+  }
+  for (uint32_t i = 0; i < header.e_phnum; ++i) {
+    const auto segment = *ReadAt<Elf64_Phdr>(bytes, header.e_phoff + uint64_t{i} * sizeof(Elf64_Phdr));
+    if (!Inside(bytes, segment.p_offset, segment.p_filesz)) {
+      return Malformed(absl::StrCat("segment ", i, " (", segment.p_filesz, " bytes at offset ", segment.p_offset,
+                                    ") reaches past the end of the file (", bytes.size(), " bytes)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Two sections that share bytes let one reader see a number and another reader a different one.
 absl::Status CheckNoOverlap(absl::string_view file, const std::vector<ElfSection>& sections) {
   std::vector<absl::string_view> ranges;
@@ -64,6 +84,7 @@ absl::StatusOr<Elf> Elf::Parse(absl::string_view untrusted) {
   const auto header = ReadAt<Elf64_Ehdr>(untrusted, 0);
   if (!header) return Malformed(absl::StrCat("expected a header of 64 bytes, the file has ", untrusted.size()));
   RETURN_IF_ERROR(CheckIdentity(*header));
+  RETURN_IF_ERROR(CheckSegments(untrusted, *header));
   Elf elf;
   elf.type_ = header->e_type;
   elf.machine_ = header->e_machine;

@@ -54,8 +54,8 @@ struct ElfSymbol {
 // Threads: thread-compatible. Failure: INVALID_ARGUMENT that names the header field.
 class Elf {
  public:
-  // Refuses what no cubin needs: extended section numbering, sections that reach past the end of the file or share
-  // bytes with each other, names without terminator, two symbol tables.
+  // Refuses what no cubin needs: extended section numbering, sections or segments that reach past the end of the file,
+  // sections that share bytes with each other, names without terminator, two symbol tables.
   static absl::StatusOr<Elf> Parse(absl::string_view untrusted);
 
   uint16_t type() const { return type_; }

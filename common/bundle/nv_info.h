@@ -24,7 +24,8 @@ constexpr uint8_t kNeedsDeviceRuntimeWrapper = 0x1f;  // calls the device runtim
 constexpr uint8_t kNeedsDeviceRuntimePatch = 0x20;    // calls the device runtime
 constexpr uint8_t kRegisters = 0x2f;                  // (symbol, registers)
 constexpr uint8_t kBlocksPerCluster = 0x3d;           // 3 words: __cluster_dims__
-constexpr uint8_t kParameterV2 = 0x45;  // index, u16 ordinal, u16 offset, u32 size: parameters of 16 KiB and more
+constexpr uint8_t kParameterV2 =
+    0x45;  // index, u16 ordinal, u16 offset, size in the low half of a u32: parameters of 16 KiB and more
 constexpr uint8_t kCompatArchSpecific = 0x09;  // in .nv.compat: 1 for sm_90a, sm_100a, …
 constexpr uint8_t kBlocksAreClusters = 0x5b;   // no value: __block_size__ with a cluster
 }  // namespace nv_info
