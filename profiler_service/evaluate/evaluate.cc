@@ -1,0 +1,163 @@
+#include "profiler_service/evaluate/evaluate.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "profiler_service/verdict/verdict.h"
+
+namespace sassay::evaluate {
+namespace {
+
+using sassay::v1::Numerics;
+using sassay::worker::JudgeReply;
+
+bool IsFaultOrTimeout(const verdict::Failure& failure) {
+  const sassay::v1::VerdictStatus status = verdict::StatusOf(failure.code);
+  return (status == sassay::v1::VERDICT_STATUS_RUNTIME_ERROR || status == sassay::v1::VERDICT_STATUS_TIMEOUT) &&
+         failure.code != sassay::v1::VERDICT_CODE_LAUNCH_REFUSED;
+}
+
+bool IsLostWorker(const verdict::Failure& failure) {
+  return failure.code == sassay::v1::VERDICT_CODE_RUNNER_LOST || failure.code == sassay::v1::VERDICT_CODE_JUDGE_LOST;
+}
+
+// How far the worst output is from its allowance; what makes one case worse than another.
+double Badness(const Numerics& numerics) {
+  double worst = 0;
+  for (const sassay::v1::OutputComparison& output : numerics.outputs()) {
+    const double allowed = output.allowed_relative_rms_error();
+    worst = std::max(worst, allowed > 0 ? output.relative_rms_error() / allowed : output.relative_rms_error());
+  }
+  return worst;
+}
+
+sassay::v1::VerdictCode CodeOf(const Numerics& numerics) {
+  uint64_t wrong = 0, unwritten = 0, non_finite = 0;
+  for (const sassay::v1::OutputComparison& output : numerics.outputs()) {
+    wrong += output.wrong();
+    unwritten += output.unwritten();
+    non_finite += output.non_finite();
+  }
+  // A wrong bf16 element equals the poison by chance once in 2^10: a majority is no chance.
+  if (wrong > 0 && 2 * unwritten >= wrong) return sassay::v1::VERDICT_CODE_UNWRITTEN_OUTPUT;
+  return non_finite > 0 ? sassay::v1::VERDICT_CODE_NON_FINITE : sassay::v1::VERDICT_CODE_MISMATCH;
+}
+
+}  // namespace
+
+class Evaluator {
+ public:
+  Evaluator(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan)
+      : context_(context), seeds_(seeds), plan_(plan) {
+    evaluation_.seen_.replay_id = seeds.replay_id();
+  }
+
+  Evaluation Run() {
+    MaybeFailure failure = Attempt();
+    if (failure.has_value() && IsLostWorker(*failure)) {
+      Note(absl::StrCat("evaluate began again: ", failure->reason));
+      failure = Attempt();
+    }
+    if (failure.has_value() && context_.faults_need_proof && IsFaultOrTimeout(*failure)) failure = Prove(*failure);
+    evaluation_.seen_.failure = std::move(failure);
+    return std::move(evaluation_);
+  }
+
+ private:
+  void Note(std::string note) { evaluation_.notes_.push_back(std::move(note)); }
+
+  MaybeFailure Prove(const verdict::Failure& first) {
+    MaybeFailure second = Attempt();
+    if (second.has_value() && (IsFaultOrTimeout(*second) || verdict::IsInfrastructure(second->code))) return second;
+    verdict::Failure unproven;
+    unproven.code = sassay::v1::VERDICT_CODE_DEVICE_LOST;
+    unproven.reason = absl::StrCat("a fault (", first.reason, ") did not happen again in a fresh runner");
+    return unproven;
+  }
+
+  // One runner, every case.
+  MaybeFailure Attempt() {
+    evaluation_.seen_.numerics.reset();
+    tried_.clear();
+    CandidateSession session(context_, sassay::worker::RUN_MODE_PLAIN);
+    MaybeFailure failure = Cases(session);
+    evaluation_.seen_.device_output = session.device_output();
+    evaluation_.device_ns_ += session.device_ns();
+    evaluation_.versions_ = session.versions();
+    return failure;
+  }
+
+  MaybeFailure Cases(CandidateSession& session) {
+    if (MaybeFailure failure = session.Open(seeds_.Get("decoy", 0), seeds_.Get("poison", 0))) return failure;
+    for (size_t i = 0; i < plan_.distributions.size(); ++i) {
+      if (MaybeFailure failure = Case(session, i, /*repetition=*/0)) return failure;
+    }
+    return plan_.repeat_first ? Case(session, 0, /*repetition=*/1) : absl::nullopt;
+  }
+
+  MaybeFailure Case(CandidateSession& session, size_t index, uint64_t repetition) {
+    const std::string& distribution = plan_.distributions[index];
+    if (MaybeFailure failure = session.Fill(seeds_.Get("inputs", index), distribution)) return failure;
+    if (MaybeFailure failure = session.Steady(seeds_.Get("poison", 1 + index + (repetition << 32)))) return failure;
+    JudgeReply reply;
+    if (MaybeFailure failure = session.Compare(reply)) return failure;
+    Remember(reply.numerics(), distribution);
+    if (MaybeFailure failure = OutsideOutputs(reply)) return failure;
+    return repetition == 0 ? Outputs(reply.numerics(), index) : Repeated(reply.numerics());
+  }
+
+  // The report keeps the worst case; a failing case is the last and the worst.
+  void Remember(const Numerics& numerics, const std::string& distribution) {
+    tried_.push_back(distribution);
+    absl::optional<Numerics>& kept = evaluation_.seen_.numerics;
+    if (!kept.has_value() || !numerics.passed() || Badness(numerics) > Badness(*kept)) {
+      const bool peer = !kept.has_value() || kept->peer_rule_passed();
+      kept = numerics;
+      kept->set_peer_rule_passed(peer && numerics.peer_rule_passed());
+    }
+    kept->mutable_distributions()->Assign(tried_.begin(), tried_.end());
+  }
+
+  static MaybeFailure OutsideOutputs(const JudgeReply& reply) {
+    if (reply.findings().empty()) return absl::nullopt;
+    verdict::Failure failure;
+    failure.code = reply.findings(0).code();
+    failure.reason = reply.findings(0).message();
+    failure.findings.assign(reply.findings().begin(), reply.findings().end());
+    return failure;
+  }
+
+  MaybeFailure Outputs(const Numerics& numerics, size_t index) {
+    if (index == 0) first_ = numerics;
+    if (numerics.passed()) return absl::nullopt;
+    verdict::Failure failure;
+    failure.code = CodeOf(numerics);
+    failure.reason = verdict::DescribeNumerics(numerics);
+    return failure;
+  }
+
+  // The first case again. Bitwise differences show in the sums of errors.
+  MaybeFailure Repeated(const Numerics& numerics) {
+    const bool same = numerics.SerializeAsString() == first_.SerializeAsString();
+    if (!same) Note("evaluate: outputs differ from run to run with the same inputs");
+    if (numerics.passed()) return absl::nullopt;
+    verdict::Failure failure;
+    failure.code = sassay::v1::VERDICT_CODE_NONDETERMINISTIC;
+    failure.reason =
+        absl::StrCat("right at first, wrong when run again on the same inputs: ", verdict::DescribeNumerics(numerics));
+    return failure;
+  }
+
+  const StageContext& context_;
+  const Seeds& seeds_;
+  const EvaluatePlan& plan_;
+  std::vector<std::string> tried_;
+  Numerics first_;
+  Evaluation evaluation_;
+};
+
+Evaluation Evaluate(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan) {
+  return Evaluator(context, seeds, plan).Run();
+}
+
+}  // namespace sassay::evaluate

@@ -1,0 +1,55 @@
+// Is it right? The plan replayed on inputs that nobody could know, each time with other contents, distributions and
+// poison, and every output compared by the judge.
+#ifndef SASSAY_PROFILER_SERVICE_EVALUATE_EVALUATE_H_
+#define SASSAY_PROFILER_SERVICE_EVALUATE_EVALUATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler_service/evaluate/seed_pool.h"
+#include "profiler_service/evaluate/session.h"
+#include "profiler_service/evaluate/workers.h"
+#include "profiler_service/verdict/observations.h"
+
+namespace sassay::evaluate {
+
+// What to try.
+struct EvaluatePlan {
+  // One steady call for each, in order; never empty.
+  std::vector<std::string> distributions = {"normal"};
+  // The first case once more, with the same inputs and other poison: outputs that differ are reported, and convict only
+  // where one of the two is wrong.
+  bool repeat_first = true;
+};
+
+// What evaluate saw. Only Evaluate makes one.
+class Evaluation {
+ public:
+  const verdict::EvaluateSeen& seen() const { return seen_; }
+  bool passed() const { return !seen_.failure.has_value(); }
+  const std::vector<std::string>& notes() const { return notes_; }
+  const sassay::v1::Versions& versions() const { return versions_; }
+  uint64_t device_ns() const { return device_ns_; }
+
+ private:
+  friend class Evaluator;
+  Evaluation() = default;
+
+  verdict::EvaluateSeen seen_;
+  std::vector<std::string> notes_;
+  sassay::v1::Versions versions_;
+  uint64_t device_ns_ = 0;
+};
+
+// Order within a case: a fault or a timeout, then what the judge found outside the outputs (guard bands, inputs), then
+// the outputs. The first case that fails ends it.
+//
+// Blame: where `context.faults_need_proof`, a fault or a timeout must happen again in a fresh runner; if it does not,
+// the failure is DEVICE_LOST. A lost runner or judge is tried once more before it is reported. Never fails otherwise
+// than by seen().failure.
+Evaluation Evaluate(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan);
+
+}  // namespace sassay::evaluate
+
+#endif  // SASSAY_PROFILER_SERVICE_EVALUATE_EVALUATE_H_

@@ -1,0 +1,135 @@
+#include "profiler_service/evaluate/judge_case.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace sassay::evaluate {
+namespace {
+
+using sassay::worker::JudgeReply;
+using sassay::worker::JudgeRequest;
+
+// What the judge may take beyond the job's deadline: other jobs' requests come first, and a reference has its own
+// limit.
+constexpr absl::Duration kJudgeGrace = absl::Seconds(120);
+constexpr absl::Duration kDropTimeout = absl::Seconds(10);
+
+sassay::worker::PrepareCase Preparation(const admission::AdmittedBundle& bundle, uint64_t seed) {
+  sassay::worker::PrepareCase prepare;
+  *prepare.mutable_workload() = bundle.workload();
+  prepare.set_seed(seed);
+  prepare.set_distribution("decoy");
+  for (int i = 0; i < bundle.plan().buffers_size(); ++i) {
+    const sassay::v1::Buffer& buffer = bundle.plan().buffers(i);
+    const bool output = buffer.kind() == sassay::v1::BUFFER_KIND_OUTPUT;
+    if (!output && buffer.kind() != sassay::v1::BUFFER_KIND_INPUT) continue;
+    sassay::worker::BufferNeed* need = prepare.add_needs();
+    need->set_buffer(i);
+    need->set_tensor(buffer.name());
+    need->set_size_bytes(buffer.size_bytes());
+    need->set_output(output);
+  }
+  return prepare;
+}
+
+// The judge's own refusals, as causes.
+sassay::v1::VerdictCode CodeOfError(const JudgeReply& reply, bool prepared) {
+  switch (static_cast<absl::StatusCode>(reply.error_code())) {
+    case absl::StatusCode::kResourceExhausted:
+      return sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE;
+    case absl::StatusCode::kNotFound:
+      return prepared ? sassay::v1::VERDICT_CODE_JUDGE_LOST : sassay::v1::VERDICT_CODE_NO_REFERENCE;
+    default:
+      return sassay::v1::VERDICT_CODE_INTERNAL;
+  }
+}
+
+}  // namespace
+
+verdict::Failure TroubleOf(const absl::Status& status, sassay::v1::VerdictCode lost) {
+  verdict::Failure failure;
+  failure.reason = std::string(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kCancelled:
+      failure.code = sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT;
+      break;
+    case absl::StatusCode::kFailedPrecondition:
+      failure.code = sassay::v1::VERDICT_CODE_SANDBOX_UNAVAILABLE;
+      break;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kDeadlineExceeded:
+      failure.code = lost;
+      break;
+    default:
+      failure.code = sassay::v1::VERDICT_CODE_INTERNAL;
+  }
+  return failure;
+}
+
+JudgeCase::~JudgeCase() {
+  if (!prepared_) return;
+  JudgeRequest request;
+  request.set_case_id(id_);
+  request.mutable_drop();
+  std::vector<UniqueFd> descriptors;
+  judge_.Ask(request, descriptors, absl::Now() + kDropTimeout).IgnoreError();
+}
+
+MaybeFailure JudgeCase::Prepare(uint64_t decoy_seed) {
+  id_ = judge_.NewCase();
+  JudgeRequest request;
+  *request.mutable_prepare() = Preparation(bundle_, decoy_seed);
+  JudgeReply reply;
+  if (MaybeFailure failure = Ask(request, reply)) return failure;
+  prepared_ = true;
+  regions_.assign(reply.regions().begin(), reply.regions().end());
+  return absl::nullopt;
+}
+
+MaybeFailure JudgeCase::Fill(uint64_t seed, absl::string_view distribution) {
+  JudgeRequest request;
+  request.mutable_refill()->set_seed(seed);
+  request.mutable_refill()->set_distribution(std::string(distribution));
+  JudgeReply reply;
+  return Ask(request, reply);
+}
+
+MaybeFailure JudgeCase::Compare(JudgeReply& reply) {
+  JudgeRequest request;
+  request.mutable_compare();
+  return Ask(request, reply);
+}
+
+MaybeFailure JudgeCase::Adopt() {
+  JudgeRequest request;
+  request.mutable_adopt();
+  JudgeReply reply;
+  return Ask(request, reply);
+}
+
+std::vector<int> JudgeCase::descriptors() const {
+  std::vector<int> descriptors;
+  for (const UniqueFd& fd : memory_) descriptors.push_back(fd.get());
+  return descriptors;
+}
+
+MaybeFailure JudgeCase::Ask(JudgeRequest request, JudgeReply& reply) {
+  request.set_case_id(id_);
+  std::vector<UniqueFd> descriptors;
+  auto answered = judge_.Ask(request, descriptors, std::max(deadline_, absl::Now()) + kJudgeGrace);
+  if (!answered.ok()) return TroubleOf(answered.status(), sassay::v1::VERDICT_CODE_JUDGE_LOST);
+  reply = *std::move(answered);
+  if (request.has_prepare()) memory_ = std::move(descriptors);
+  if (reply.error().empty()) return absl::nullopt;
+  verdict::Failure failure;
+  failure.code = CodeOfError(reply, prepared_);
+  failure.reason = absl::StrCat("judge: ", reply.error());
+  return failure;
+}
+
+}  // namespace sassay::evaluate

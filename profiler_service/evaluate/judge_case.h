@@ -1,0 +1,64 @@
+// A case of the judge, owned: the candidate's buffers for one stage.
+#ifndef SASSAY_PROFILER_SERVICE_EVALUATE_JUDGE_CASE_H_
+#define SASSAY_PROFILER_SERVICE_EVALUATE_JUDGE_CASE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "common/base/fd.h"
+#include "profiler_service/evaluate/workers.h"
+#include "profiler_service/verdict/observations.h"
+#include "profiler_service/wire/worker.pb.h"
+
+namespace sassay::evaluate {
+
+// Nothing, or why the stage ends here.
+using MaybeFailure = absl::optional<verdict::Failure>;
+
+// Life cycle: Prepare, then Fill and Compare as often as wanted; destruction frees the judge's memory. Threads:
+// thread-compatible. Failure: JUDGE_LOST (also for a case that died with an earlier judge), TOO_LARGE_FOR_DEVICE the
+// reference would take too long, NO_REFERENCE, CANCELLED_BY_CLIENT, INTERNAL.
+class JudgeCase {
+ public:
+  // `deadline` is the job's; comparing may take a while longer.
+  JudgeCase(const admission::AdmittedBundle& bundle, JudgePort& judge, absl::Time deadline)
+      : bundle_(bundle), judge_(judge), deadline_(deadline) {}
+  ~JudgeCase();
+  JudgeCase(const JudgeCase&) = delete;
+  JudgeCase& operator=(const JudgeCase&) = delete;
+
+  // Makes the plan's tensors, with decoy inputs.
+  MaybeFailure Prepare(uint64_t decoy_seed);
+  // New inputs; outputs are poisoned.
+  MaybeFailure Fill(uint64_t seed, absl::string_view distribution);
+  // Reads back. Guard bands and modified inputs are in the reply, not failures.
+  MaybeFailure Compare(sassay::worker::JudgeReply& reply);
+  // The outputs become the reference of this workload, seed and distribution.
+  MaybeFailure Adopt();
+
+  // Valid after Prepare.
+  const std::vector<sassay::worker::SharedRegion>& regions() const { return regions_; }
+  std::vector<int> descriptors() const;
+
+ private:
+  MaybeFailure Ask(sassay::worker::JudgeRequest request, sassay::worker::JudgeReply& reply);
+
+  const admission::AdmittedBundle& bundle_;
+  JudgePort& judge_;
+  const absl::Time deadline_;
+  uint64_t id_ = 0;
+  bool prepared_ = false;
+  std::vector<sassay::worker::SharedRegion> regions_;
+  std::vector<UniqueFd> memory_;
+};
+
+// What trouble with a worker means. `lost` is RUNNER_LOST or JUDGE_LOST.
+verdict::Failure TroubleOf(const absl::Status& status, sassay::v1::VerdictCode lost);
+
+}  // namespace sassay::evaluate
+
+#endif  // SASSAY_PROFILER_SERVICE_EVALUATE_JUDGE_CASE_H_

@@ -1,0 +1,74 @@
+#include "profiler_service/evaluate/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "profiler_service/wire/runner_client.h"
+
+namespace sassay::evaluate {
+namespace {
+
+using sassay::worker::RunnerReply;
+
+constexpr size_t kDeviceOutputBytes = 64 << 10;
+
+sassay::v1::VerdictCode CodeOfOutcome(const RunnerReply& reply) {
+  if (reply.code() != sassay::v1::VERDICT_CODE_UNSPECIFIED && reply.code() != sassay::v1::VERDICT_CODE_OK) {
+    return reply.code();
+  }
+  switch (reply.outcome()) {
+    case sassay::worker::RUN_OUTCOME_FAULT:
+      return sassay::v1::VERDICT_CODE_LAUNCH_FAILED;
+    case sassay::worker::RUN_OUTCOME_TIMEOUT:
+      return sassay::v1::VERDICT_CODE_KERNEL_TIMEOUT;
+    case sassay::worker::RUN_OUTCOME_REFUSED:
+      return sassay::v1::VERDICT_CODE_LAUNCH_REFUSED;
+    default:
+      return sassay::v1::VERDICT_CODE_INTERNAL;
+  }
+}
+
+}  // namespace
+
+MaybeFailure FailureOf(const RunnerReply& reply) {
+  if (reply.outcome() == sassay::worker::RUN_OUTCOME_OK) return absl::nullopt;
+  verdict::Failure failure;
+  failure.code = CodeOfOutcome(reply);
+  failure.reason = reply.message().empty() ? "the runner gave no reason" : reply.message();
+  failure.findings.assign(reply.findings().begin(), reply.findings().end());
+  failure.warps.assign(reply.warps().begin(), reply.warps().end());
+  return failure;
+}
+
+MaybeFailure CandidateSession::Open(uint64_t decoy_seed, uint64_t poison_seed) {
+  auto runner = context_.workers.StartRunner(mode_, context_.deadline);
+  if (!runner.ok()) return TroubleOf(runner.status(), sassay::v1::VERDICT_CODE_RUNNER_LOST);
+  runner_ = *std::move(runner);
+  versions_ = runner_->versions();
+  const auto bundle = wire::WithOnlyPlan(context_.bundle.bundle(), context_.bundle.workload().name());
+  if (!bundle.ok()) return TroubleOf(bundle.status(), sassay::v1::VERDICT_CODE_INTERNAL);
+  if (MaybeFailure failure = TakeReply(runner_->Load(*bundle, mode_))) return failure;
+  if (MaybeFailure failure = case_.Prepare(decoy_seed)) return failure;
+  if (MaybeFailure failure = TakeReply(runner_->Bind(case_.regions(), case_.descriptors()))) return failure;
+  return TakeReply(runner_->Setup(poison_seed, DeviceDeadline()));
+}
+
+MaybeFailure CandidateSession::Steady(uint64_t poison_seed) {
+  return TakeReply(runner_->Steady(poison_seed, DeviceDeadline()));
+}
+
+MaybeFailure CandidateSession::TakeReply(const absl::StatusOr<RunnerReply>& reply) {
+  if (!reply.ok()) return TroubleOf(reply.status(), sassay::v1::VERDICT_CODE_RUNNER_LOST);
+  reply_ = *reply;
+  device_ns_ += reply_.device_ns();
+  const size_t room = kDeviceOutputBytes - std::min(kDeviceOutputBytes, device_output_.size());
+  device_output_ += reply_.device_output().substr(0, room);
+  return FailureOf(reply_);
+}
+
+absl::Duration CandidateSession::DeviceDeadline() const {
+  return std::clamp(context_.deadline - absl::Now(), absl::Milliseconds(1), context_.device_deadline);
+}
+
+}  // namespace sassay::evaluate
