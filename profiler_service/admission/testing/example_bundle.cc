@@ -123,9 +123,7 @@ v1::Bundle ExampleBundle(const std::string& arch) {
   bundle.set_format_version(kBundleFormatVersion);
   bundle.mutable_compilation()->set_arch(arch);
   bundle.mutable_compilation()->set_toolkit_version("13.0.88");
-  for (const std::string& option : {"-arch=" + arch, std::string("-lineinfo")}) {
-    bundle.mutable_compilation()->add_ptxas_options(option);
-  }
+  bundle.mutable_compilation()->add_ptxas_options("-v");
   bundle.set_cubin(Fixture(absl::StrCat("kernels.", arch, ".cubin")));
   bundle.set_ptx(Fixture(absl::StrCat("kernels.", arch, ".ptx")));
   v1::LaunchPlan& plan = *bundle.add_plans();

@@ -1,0 +1,129 @@
+#include "profiler_service/admission/provenance.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/bundle/elf.h"
+
+namespace sassay::admission {
+namespace {
+
+constexpr size_t kMaxShownOutput = 300;
+
+ProvenanceResult Claimed(std::string reason) { return {v1::PROVENANCE_CLAIMED, std::move(reason)}; }
+
+// The last line of what ptxas said, which is the error.
+std::string LastLine(absl::string_view text) {
+  text = absl::StripTrailingAsciiWhitespace(text);
+  const size_t newline = text.rfind('\n');
+  return std::string((newline == absl::string_view::npos ? text : text.substr(newline + 1)).substr(0, kMaxShownOutput));
+}
+
+std::string FailureText(const ExitReport& report) {
+  if (report.kind == ExitReport::Kind::kTimedOut) return "ptxas did not end in time";
+  if (report.kind == ExitReport::Kind::kSignaled) return absl::StrCat("ptxas ended by signal ", report.signal_number);
+  return absl::StrCat("ptxas refuses the PTX: ", LastLine(report.stderr_text));
+}
+
+// What the sandbox prints before the program has started is our trouble and not the PTX's.
+bool SandboxFailed(const ExitReport& report) {
+  return absl::StartsWith(report.stderr_text, "bwrap:") || absl::StartsWith(report.stderr_text, "prlimit:");
+}
+
+}  // namespace
+
+std::string FirstDifference(absl::string_view untrusted_cubin, absl::string_view expected) {
+  const auto end = std::mismatch(untrusted_cubin.begin(), untrusted_cubin.end(), expected.begin(), expected.end());
+  const size_t offset = end.first - untrusted_cubin.begin();
+  if (const auto elf = Elf::Parse(untrusted_cubin); elf.ok()) {
+    for (const ElfSection& section : elf->sections()) {
+      if (section.bytes.empty()) continue;
+      const size_t begin = section.bytes.data() - untrusted_cubin.data();
+      if (offset >= begin && offset - begin < section.bytes.size()) return absl::StrCat("section ", section.name);
+    }
+  }
+  return absl::StrCat("byte ", offset);
+}
+
+ProvenanceChecker::ProvenanceChecker(absl::StatusOr<Toolchain> toolchain, Options options) : options_(options) {
+  if (!toolchain.ok()) {
+    unavailable_ = std::string(toolchain.status().message());
+    return;
+  }
+  version_ = toolchain->version;
+  assemble_ = [toolchain = *std::move(toolchain), options](const v1::Compilation& compilation, absl::string_view ptx) {
+    return AssemblePtx(toolchain, compilation, ptx, options.timeout,
+                       options.unsandboxed ? &*options.unsandboxed : nullptr);
+  };
+}
+
+ProvenanceChecker::ProvenanceChecker(Assemble assemble, std::string version, Options options)
+    : options_(options), assemble_(std::move(assemble)), version_(std::move(version)) {}
+
+ProvenanceResult ProvenanceChecker::Check(const AdmittedBundle& bundle) {
+  const std::string& digest = bundle.digest();
+  {
+    absl::MutexLock lock(&mutex_);
+    // An entry that is not done belongs to a thread that is computing it.
+    const auto settled = [&] {
+      mutex_.AssertReaderHeld();
+      const auto found = entries_.find(digest);
+      return found == entries_.end() || found->second.done;
+    };
+    mutex_.Await(absl::Condition(&settled));
+    if (const auto found = entries_.find(digest); found != entries_.end()) {
+      recent_.splice(recent_.end(), recent_, found->second.recent);
+      return found->second.result;
+    }
+    entries_[digest];
+  }
+  bool final = false;
+  const ProvenanceResult result = Compute(bundle.bundle(), final);
+  absl::MutexLock lock(&mutex_);
+  Finish(digest, result, final);
+  return result;
+}
+
+void ProvenanceChecker::Finish(const std::string& digest, const ProvenanceResult& result, bool final) {
+  if (!final) {
+    entries_.erase(digest);
+    return;
+  }
+  Entry& entry = entries_[digest];
+  entry.done = true;
+  entry.result = result;
+  entry.recent = recent_.insert(recent_.end(), digest);
+  if (recent_.size() > options_.remembered) {
+    entries_.erase(recent_.front());
+    recent_.pop_front();
+  }
+}
+
+ProvenanceResult ProvenanceChecker::Compute(const v1::Bundle& bundle, bool& final) const {
+  final = false;
+  if (!assemble_) return Claimed(absl::StrCat("this service has no ptxas: ", unavailable_));
+  if (bundle.compilation().toolkit_version() != version_) {
+    final = true;
+    return Claimed(absl::StrCat("compiled with CUDA ", bundle.compilation().toolkit_version(), ", this service has ",
+                                version_, "; compile with that release to have it verified"));
+  }
+  const auto assembly = assemble_(bundle.compilation(), bundle.ptx());
+  if (!assembly.ok()) {
+    final = absl::IsInvalidArgument(assembly.status());
+    return Claimed(std::string(assembly.status().message()));
+  }
+  if (!assembly->report.Succeeded() && SandboxFailed(assembly->report)) {
+    return Claimed(absl::StrCat("the sandbox failed: ", LastLine(assembly->report.stderr_text)));
+  }
+  final = assembly->report.kind != ExitReport::Kind::kTimedOut;
+  if (!assembly->report.Succeeded()) return Claimed(FailureText(assembly->report));
+  if (assembly->cubin == bundle.cubin()) return {v1::PROVENANCE_VERIFIED, ""};
+  return Claimed(absl::StrCat("ptxas makes another cubin of the PTX (", assembly->cubin.size(), " bytes instead of ",
+                              bundle.cubin().size(), "; the first difference is in ",
+                              FirstDifference(bundle.cubin(), assembly->cubin), ")"));
+}
+
+}  // namespace sassay::admission

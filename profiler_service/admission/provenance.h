@@ -1,0 +1,89 @@
+// Provenance: is the cubin what ptxas makes of the PTX? A bundle carries both; the service repeats the step in a
+// sandbox and compares bytes. Only then does a score belong to the code that was published: a vendor library's kernel,
+// or SASS edited by hand, has no PTX that gives it.
+#ifndef SASSAY_PROFILER_SERVICE_ADMISSION_PROVENANCE_H_
+#define SASSAY_PROFILER_SERVICE_ADMISSION_PROVENANCE_H_
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "common/toolchain/ptxas.h"
+#include "common/toolchain/toolchain.h"
+#include "profiler_service/admission/admission.h"
+#include "sassay/v1/verdict.pb.h"
+
+namespace sassay::admission {
+
+// The answer and, unless it is VERIFIED, why.
+struct ProvenanceResult {
+  sassay::v1::Provenance provenance = sassay::v1::PROVENANCE_CLAIMED;
+  std::string reason;
+};
+
+// Checks and remembers.
+//
+// Life cycle: made once for the service. Threads: thread-safe; two threads that ask for one digest wait for one run of
+// ptxas. Ownership: holds everything by value.
+// Failure: none; what cannot be checked is CLAIMED with the reason. Answers about the bundle are remembered, our own
+// troubles (no ptxas, no sandbox) are not.
+class ProvenanceChecker {
+ public:
+  // How PTX becomes a cubin; AssemblePtx with this machine's toolkit, or a test's own.
+  using Assemble = std::function<absl::StatusOr<Assembly>(const sassay::v1::Compilation&, absl::string_view ptx)>;
+
+  struct Options {
+    // ptxas on the largest known PTX takes 20 s.
+    absl::Duration timeout = absl::Seconds(120);
+    // Digests remembered; the least recently used one is forgotten first.
+    size_t remembered = 10'000;
+    // Lets ptxas run outside a sandbox. Anything it reads is the bundle's own PTX, but ptxas parses hostile text.
+    absl::optional<AllowUnsandboxed> unsandboxed;
+  };
+
+  // Uses this machine's toolkit; where there is none every bundle is CLAIMED, with what to install.
+  ProvenanceChecker(absl::StatusOr<Toolchain> toolchain, Options options);
+  // Uses `assemble`, whose ptxas has the release `version`.
+  ProvenanceChecker(Assemble assemble, std::string version, Options options);
+
+  ProvenanceResult Check(const AdmittedBundle& bundle) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Release of ptxas ("13.0.88"); empty where there is none. For GetCapabilities.
+  const std::string& toolkit_version() const { return version_; }
+
+ private:
+  struct Entry {
+    bool done = false;
+    ProvenanceResult result;
+    std::list<std::string>::iterator recent;
+  };
+
+  // `final` says whether the answer may be remembered.
+  ProvenanceResult Compute(const sassay::v1::Bundle& bundle, bool& final) const;
+  void Finish(const std::string& digest, const ProvenanceResult& result, bool final)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  Assemble assemble_;
+  std::string version_;
+  std::string unavailable_;  // why there is no ptxas
+
+  absl::Mutex mutex_;
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::list<std::string> recent_ ABSL_GUARDED_BY(mutex_);  // finished digests, least recent first
+};
+
+// Where two cubins begin to differ, in words: "section .text.gemm". For messages.
+std::string FirstDifference(absl::string_view untrusted_cubin, absl::string_view expected);
+
+}  // namespace sassay::admission
+
+#endif  // SASSAY_PROFILER_SERVICE_ADMISSION_PROVENANCE_H_

@@ -1,0 +1,205 @@
+#include "profiler_service/admission/provenance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "common/bundle/elf.h"
+#include "profiler_service/admission/testing/example_bundle.h"
+
+namespace sassay::admission {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kVersion[] = "13.0.88";
+
+AdmittedBundle Admitted(v1::Bundle bundle) {
+  const AdmissionResult result = Admit(bundle.SerializeAsString(), ExampleWorkload(), {}, ExampleDevice());
+  if (const auto* rejection = std::get_if<Rejection>(&result)) ADD_FAILURE() << rejection->Line();
+  return std::get<AdmittedBundle>(result);
+}
+
+v1::Bundle WithOption(const std::string& option) {
+  v1::Bundle bundle = ExampleBundle();
+  bundle.mutable_compilation()->add_ptxas_options(option);
+  return bundle;
+}
+
+// A ptxas that always makes `cubin`, and counts.
+struct FixedPtxas {
+  std::string cubin;
+  std::atomic<int> runs{0};
+  ProvenanceChecker::Assemble Assemble() {
+    return [this](const v1::Compilation&, absl::string_view) -> absl::StatusOr<Assembly> {
+      ++runs;
+      sassay::Assembly assembly;
+      assembly.cubin = cubin;
+      return assembly;
+    };
+  }
+};
+
+TEST(Provenance, TheSameBytesAreVerifiedOnceAndRemembered) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  FixedPtxas ptxas{bundle.bundle().cubin()};
+  ProvenanceChecker checker(ptxas.Assemble(), kVersion, {});
+  for (int i = 0; i < 3; ++i) {
+    const ProvenanceResult result = checker.Check(bundle);
+    EXPECT_EQ(result.provenance, v1::PROVENANCE_VERIFIED) << result.reason;
+    EXPECT_EQ(result.reason, "");
+  }
+  EXPECT_EQ(ptxas.runs, 1);
+}
+
+TEST(Provenance, AnotherCubinIsOnlyClaimedAndTheSectionIsNamed) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  FixedPtxas ptxas{bundle.bundle().cubin()};
+  const auto elf = Elf::Parse(ptxas.cubin);
+  ASSERT_TRUE(elf.ok());
+  ptxas.cubin[elf->FindSection(".text.gemm")->bytes.data() - ptxas.cubin.data() + 5] ^= 1;
+  ProvenanceChecker checker(ptxas.Assemble(), kVersion, {});
+  const ProvenanceResult result = checker.Check(bundle);
+  EXPECT_EQ(result.provenance, v1::PROVENANCE_CLAIMED);
+  EXPECT_THAT(result.reason, HasSubstr("the first difference is in section .text.gemm"));
+}
+
+TEST(Provenance, AnotherReleaseIsNotEvenTried) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  FixedPtxas ptxas{bundle.bundle().cubin()};
+  ProvenanceChecker checker(ptxas.Assemble(), "12.8.93", {});
+  EXPECT_THAT(checker.Check(bundle).reason, HasSubstr("compiled with CUDA 13.0.88, this service has 12.8.93"));
+  EXPECT_EQ(ptxas.runs, 0);
+}
+
+TEST(Provenance, WithoutAToolkitEverythingIsClaimedWithWhatToDo) {
+  ProvenanceChecker checker(absl::NotFoundError("no ptxas; install it"), {});
+  EXPECT_EQ(checker.toolkit_version(), "");
+  EXPECT_THAT(checker.Check(Admitted(ExampleBundle())).reason, HasSubstr("install it"));
+}
+
+TEST(Provenance, OurOwnTroubleIsNotRemembered) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  int runs = 0;
+  ProvenanceChecker checker(
+      [&](const v1::Compilation&, absl::string_view) -> absl::StatusOr<Assembly> {
+        if (++runs == 1) return absl::FailedPreconditionError("no user namespaces");
+        Assembly assembly;
+        if (runs == 2) {
+          assembly.report.exit_code = 1;
+          assembly.report.stderr_text = "bwrap: out of luck\n";
+        } else {
+          assembly.cubin = bundle.bundle().cubin();
+        }
+        return assembly;
+      },
+      kVersion, {});
+  EXPECT_THAT(checker.Check(bundle).reason, HasSubstr("no user namespaces"));
+  EXPECT_THAT(checker.Check(bundle).reason, HasSubstr("the sandbox failed: bwrap: out of luck"));
+  EXPECT_EQ(checker.Check(bundle).provenance, v1::PROVENANCE_VERIFIED);
+}
+
+TEST(Provenance, TwoThreadsShareOneRun) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  absl::Notification begun, go_on;
+  std::atomic<int> runs{0};
+  ProvenanceChecker checker(
+      [&](const v1::Compilation&, absl::string_view) -> absl::StatusOr<Assembly> {
+        ++runs;
+        begun.Notify();
+        go_on.WaitForNotification();
+        Assembly assembly;
+        assembly.cubin = bundle.bundle().cubin();
+        return assembly;
+      },
+      kVersion, {});
+  v1::Provenance first{}, second{};
+  std::thread one([&] { first = checker.Check(bundle).provenance; });
+  begun.WaitForNotification();
+  std::thread two([&] { second = checker.Check(bundle).provenance; });
+  go_on.Notify();
+  one.join();
+  two.join();
+  EXPECT_EQ(first, v1::PROVENANCE_VERIFIED);
+  EXPECT_EQ(second, v1::PROVENANCE_VERIFIED);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(Provenance, ForgetsTheLeastRecentlyAsked) {
+  std::vector<AdmittedBundle> bundles;
+  for (const char* path : {"a", "b", "c"}) {
+    v1::Bundle bundle = ExampleBundle();
+    bundle.add_sources()->set_path(path);
+    bundles.push_back(Admitted(bundle));
+  }
+  FixedPtxas ptxas{bundles[0].bundle().cubin()};
+  ProvenanceChecker::Options options;
+  options.remembered = 2;
+  ProvenanceChecker checker(ptxas.Assemble(), kVersion, options);
+  for (const int i : {0, 1, 0, 2}) checker.Check(bundles[i]);
+  EXPECT_EQ(ptxas.runs, 3);
+  checker.Check(bundles[0]);
+  EXPECT_EQ(ptxas.runs, 3);
+  checker.Check(bundles[1]);
+  EXPECT_EQ(ptxas.runs, 4);
+}
+
+// The rest runs the real ptxas.
+class RealPtxas : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto toolchain = FindToolchain();
+    if (!toolchain.ok()) GTEST_SKIP() << toolchain.status();
+    if (!ProbeSandbox().Complete()) GTEST_SKIP() << ProbeSandbox().missing;
+    version_ = toolchain->version;
+    checker_ = std::make_unique<ProvenanceChecker>(toolchain, ProvenanceChecker::Options{});
+  }
+  v1::Bundle Example() const {
+    v1::Bundle bundle = ExampleBundle();
+    bundle.mutable_compilation()->set_toolkit_version(version_);
+    return bundle;
+  }
+  std::string version_;
+  std::unique_ptr<ProvenanceChecker> checker_;
+};
+
+TEST_F(RealPtxas, VerifiesWhatItCompiledItself) {
+  const ProvenanceResult result = checker_->Check(Admitted(Example()));
+  EXPECT_EQ(result.provenance, v1::PROVENANCE_VERIFIED) << result.reason;
+}
+
+TEST_F(RealPtxas, ACubinEditedByHandIsOnlyClaimed) {
+  v1::Bundle bundle = Example();
+  const auto elf = Elf::Parse(bundle.cubin());
+  ASSERT_TRUE(elf.ok());
+  const size_t at = elf->FindSection(".text.gemm")->bytes.data() - bundle.cubin().data();
+  (*bundle.mutable_cubin())[at + 16] ^= 1;
+  const ProvenanceResult result = checker_->Check(Admitted(bundle));
+  EXPECT_EQ(result.provenance, v1::PROVENANCE_CLAIMED);
+  EXPECT_THAT(result.reason, HasSubstr("section .text.gemm"));
+}
+
+TEST_F(RealPtxas, OptionsThatNameFilesAreNotRun) {
+  for (const char* option : {"--output-file=/etc/passwd", "-o", "--options-file=/etc/passwd", "/etc/passwd"}) {
+    v1::Bundle bundle = WithOption(option);
+    bundle.mutable_compilation()->set_toolkit_version(version_);
+    const ProvenanceResult result = checker_->Check(Admitted(bundle));
+    EXPECT_EQ(result.provenance, v1::PROVENANCE_CLAIMED);
+    EXPECT_THAT(result.reason, HasSubstr(option));
+  }
+}
+
+TEST_F(RealPtxas, PtxThatPtxasRefusesIsClaimedWithItsWords) {
+  v1::Bundle bundle = Example();
+  bundle.mutable_ptx()->append("\nnonsense\n");
+  const ProvenanceResult result = checker_->Check(Admitted(bundle));
+  EXPECT_EQ(result.provenance, v1::PROVENANCE_CLAIMED);
+  EXPECT_THAT(result.reason, HasSubstr("ptxas refuses the PTX"));
+}
+
+}  // namespace
+}  // namespace sassay::admission
