@@ -57,6 +57,11 @@ bool Subscription::ended() const {
   return ended_;
 }
 
+bool Subscription::ready() const {
+  absl::MutexLock lock(&mutex_);
+  return !ended_ && offered_ >= next_;
+}
+
 void Subscription::Offer(const EventPtr& event) {
   {
     absl::MutexLock lock(&mutex_);

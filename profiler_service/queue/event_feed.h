@@ -37,6 +37,9 @@ class Subscription {
   // True after TryNext has returned the verdict: nothing will follow.
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Whether TryNext would return an event that was published after the subscription began.
+  bool ready() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // For a watcher who has seen the verdict already.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -43,6 +43,16 @@ absl::StatusOr<absl::Duration> DeadlineOf(const google::protobuf::Duration* give
                    absl::StrReplaceAll(field, {{"_", "-"}}), "), got ", absl::FormatDuration(duration)));
 }
 
+absl::Status NameTheFlag(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  const absl::string_view flag =
+      absl::StartsWith(status.message(), "tenant_in_flight") ? "--max-in-flight-per-tenant" : "--max-queued";
+  return absl::ResourceExhaustedError(
+      absl::StrCat(status.message(), "; the limit is ", flag, "; wait for verdicts and submit again"));
+}
+
+}  // namespace
+
 absl::Status CheckRequest(const ProfileRequest& request) {
   if (request.request_id().empty() || request.request_id().size() > kMaxRequestIdCharacters) {
     return absl::InvalidArgumentError(absl::StrCat("request_id: expected 1 to ", kMaxRequestIdCharacters,
@@ -69,16 +79,6 @@ absl::Status CheckRequest(const ProfileRequest& request) {
   }
   return absl::OkStatus();
 }
-
-absl::Status NameTheFlag(const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) return status;
-  const absl::string_view flag =
-      absl::StartsWith(status.message(), "tenant_in_flight") ? "--max-in-flight-per-tenant" : "--max-queued";
-  return absl::ResourceExhaustedError(
-      absl::StrCat(status.message(), "; the limit is ", flag, "; wait for verdicts and submit again"));
-}
-
-}  // namespace
 
 Queue::Queue(store::Store& store, QueueOptions options, QueueHooks hooks)
     : store_(store),

@@ -52,6 +52,9 @@ struct QueueHooks {
   std::function<void(const sassay::v1::Verdict&)> finished = [](const sassay::v1::Verdict&) {};
 };
 
+// Whether a request is well-formed, apart from its deadlines. INVALID_ARGUMENT names the field.
+absl::Status CheckRequest(const sassay::v1::ProfileRequest& request);
+
 // Thread-safe. Life cycle: construct, Start (recovers what a dead process left), …, Stop, destroy; `store` outlives it.
 class Queue {
  public:

@@ -1,0 +1,19 @@
+#include "profiler_service/api/auth/rate_limiter.h"
+
+#include <algorithm>
+
+namespace sassay::api {
+
+bool RateLimiter::Allow(const std::string& tenant) {
+  const absl::Time now = now_();
+  const double burst = std::max(1.0, 2 * per_second_);
+  absl::MutexLock lock(&mutex_);
+  Bucket& bucket = buckets_.try_emplace(tenant, Bucket{burst, now}).first->second;
+  bucket.tokens = std::min(burst, bucket.tokens + per_second_ * absl::ToDoubleSeconds(now - bucket.at));
+  bucket.at = now;
+  if (bucket.tokens < 1) return false;
+  bucket.tokens -= 1;
+  return true;
+}
+
+}  // namespace sassay::api

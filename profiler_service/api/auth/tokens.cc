@@ -1,0 +1,212 @@
+#include "profiler_service/api/auth/tokens.h"
+
+#include <openssl/rand.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+#include "spdlog/spdlog.h"
+
+namespace sassay::api {
+namespace {
+
+constexpr absl::string_view kPrefix = "sassay_";
+constexpr size_t kMaxNameCharacters = 64;
+constexpr uint64_t kMaxFileBytes = 16 << 20;
+constexpr size_t kMaxHeaderBytes = 1024;
+
+absl::Status CheckName(absl::string_view name) {
+  const bool characters = std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  });
+  if (!name.empty() && name.size() <= kMaxNameCharacters && characters) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("name: expected 1 to ", kMaxNameCharacters,
+                                                 " letters, digits, '.', '_' or '-', got '", absl::CEscape(name), "'"));
+}
+
+absl::StatusOr<TokenEntry> ParseLine(absl::string_view line) {
+  const std::vector<std::string> fields = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  if (fields.size() != 3) {
+    return absl::InvalidArgumentError(absl::StrCat("expected 'NAME ROLE sha256:HEX', got ", fields.size(), " fields"));
+  }
+  RETURN_IF_ERROR(CheckName(fields[0]));
+  ASSIGN_OR_RETURN(const Role role, RoleFromName(fields[1]));
+  absl::string_view digest = fields[2];
+  if (!absl::ConsumePrefix(&digest, "sha256:") || !IsSha256Hex(digest)) {
+    return absl::InvalidArgumentError("expected 'sha256:' and 64 lower-case hex digits in the third field");
+  }
+  return TokenEntry{fields[0], role, std::string(digest)};
+}
+
+std::string Line(const TokenEntry& entry) {
+  return absl::StrCat(entry.name, " ", RoleName(entry.role), " sha256:", entry.sha256, "\n");
+}
+
+std::string NewToken() {
+  std::string random(32, '\0');
+  RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), static_cast<int>(random.size()));
+  return absl::StrCat(kPrefix, absl::BytesToHexString(random));
+}
+
+absl::Status SystemFailure(absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", strerror(errno)));
+}
+
+}  // namespace
+
+const char* RoleName(Role role) { return role == Role::kAdmin ? "admin" : "tenant"; }
+
+absl::StatusOr<Role> RoleFromName(absl::string_view name) {
+  if (name == "tenant") return Role::kTenant;
+  if (name == "admin") return Role::kAdmin;
+  return absl::InvalidArgumentError(
+      absl::StrCat("role: expected 'tenant' or 'admin', got '", absl::CEscape(name), "'"));
+}
+
+absl::StatusOr<std::vector<TokenEntry>> ParseTokenFile(absl::string_view content) {
+  std::vector<TokenEntry> entries;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(content, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || absl::StartsWith(line, "#")) continue;
+    absl::StatusOr<TokenEntry> entry = ParseLine(line);
+    if (!entry.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("token file, line ", number, ": ", entry.status().message()));
+    }
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
+absl::StatusOr<std::string> AddToken(const std::filesystem::path& file, const std::string& name, Role role) {
+  RETURN_IF_ERROR(CheckName(name));
+  absl::StatusOr<std::string> content = ReadFile(file, kMaxFileBytes);
+  if (absl::IsNotFound(content.status())) content = std::string("# name role sha256:digest-of-the-token\n");
+  RETURN_IF_ERROR(content.status());
+  RETURN_IF_ERROR(ParseTokenFile(*content).status());
+  if (!content->empty() && content->back() != '\n') content->push_back('\n');
+  const std::string token = NewToken();
+  RETURN_IF_ERROR(WriteFileAtomically(file, *content + Line({name, role, Sha256Hex(token)})));
+  return token;
+}
+
+absl::Status RevokeTokens(const std::filesystem::path& file, const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(file, kMaxFileBytes));
+  RETURN_IF_ERROR(ParseTokenFile(content).status());
+  std::string kept;
+  int removed = 0;
+  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(content, "\n"), '\n')) {
+    const absl::StatusOr<TokenEntry> entry = ParseLine(line);
+    const bool revoked = entry.ok() && entry->name == name;
+    removed += revoked;
+    if (!revoked) absl::StrAppend(&kept, line, "\n");
+  }
+  if (removed == 0) {
+    return absl::NotFoundError(absl::StrCat("no token of '", name, "' in ", file.string()));
+  }
+  return WriteFileAtomically(file, kept);
+}
+
+TokenRegistry::TokenRegistry(Caller everybody) : open_to_all_(true), everybody_(std::move(everybody)) {}
+
+TokenRegistry::TokenRegistry(std::filesystem::path file, UniqueFd inotify, UniqueFd stop)
+    : file_(std::move(file)), open_to_all_(false), inotify_(std::move(inotify)), stop_(std::move(stop)) {}
+
+absl::StatusOr<std::unique_ptr<TokenRegistry>> TokenRegistry::Open(const std::filesystem::path& file) {
+  UniqueFd inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  UniqueFd stop(eventfd(0, EFD_CLOEXEC));
+  if (!inotify.valid() || !stop.valid()) return SystemFailure("cannot watch the token file");
+  const std::filesystem::path directory = std::filesystem::absolute(file).parent_path();
+  const uint32_t changes = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE;
+  if (inotify_add_watch(inotify.get(), directory.c_str(), changes) < 0) {
+    return SystemFailure(absl::StrCat("cannot watch ", directory.string()));
+  }
+  std::unique_ptr<TokenRegistry> registry(new TokenRegistry(file, std::move(inotify), std::move(stop)));
+  RETURN_IF_ERROR(ReadFile(file, kMaxFileBytes).status());
+  RETURN_IF_ERROR(registry->Reload());
+  registry->watcher_ = std::thread([raw = registry.get()] { raw->Watch(); });
+  return registry;
+}
+
+TokenRegistry::~TokenRegistry() {
+  if (!watcher_.joinable()) return;
+  eventfd_write(stop_.get(), 1);
+  watcher_.join();
+}
+
+void TokenRegistry::Watch() {
+  pollfd waits[2] = {{stop_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}};
+  for (;;) {
+    if (poll(waits, 2, -1) < 0 && errno != EINTR) return;
+    if (waits[0].revents != 0) return;
+    char events[4096];
+    while (read(inotify_.get(), events, sizeof(events)) > 0) continue;
+    if (absl::Status status = Reload(); !status.ok()) {
+      spdlog::error("{}; the former tokens stay in force", status.ToString());
+    }
+  }
+}
+
+absl::Status TokenRegistry::Reload() {
+  absl::StatusOr<std::string> content = ReadFile(file_, kMaxFileBytes);
+  if (absl::IsNotFound(content.status())) {
+    spdlog::error("the token file {} is gone: nobody is admitted until it is back", file_.string());
+    content = std::string();
+  }
+  RETURN_IF_ERROR(content.status());
+  ASSIGN_OR_RETURN(std::vector<TokenEntry> parsed, ParseTokenFile(*content));
+  Entries entries;
+  for (TokenEntry& entry : parsed) entries[entry.sha256] = std::move(entry);
+  std::function<void()> changed;
+  {
+    absl::MutexLock lock(&mutex_);
+    entries_ = std::move(entries);
+    changed = changed_;
+  }
+  changed();
+  return absl::OkStatus();
+}
+
+void TokenRegistry::OnChange(std::function<void()> changed) {
+  absl::MutexLock lock(&mutex_);
+  changed_ = std::move(changed);
+}
+
+absl::StatusOr<Caller> TokenRegistry::Authenticate(absl::string_view authorization) const {
+  if (open_to_all_) return everybody_;
+  absl::string_view token = authorization;
+  if (!absl::ConsumePrefix(&token, "Bearer ") || authorization.size() > kMaxHeaderBytes) {
+    return absl::UnauthenticatedError(
+        "this service asks for a token: send the metadata 'authorization: Bearer TOKEN' (mini-ptx-agent --token-file); "
+        "its operator makes one with 'profiler-service token add NAME'");
+  }
+  const std::string sha256 = Sha256Hex(token);
+  absl::MutexLock lock(&mutex_);
+  const auto entry = entries_.find(sha256);
+  if (entry == entries_.end()) return absl::UnauthenticatedError("the token is unknown or was revoked");
+  return Caller{entry->second.name, entry->second.role, sha256};
+}
+
+bool TokenRegistry::StillValid(const Caller& caller) const {
+  if (open_to_all_) return true;
+  absl::MutexLock lock(&mutex_);
+  const auto entry = entries_.find(caller.token_sha256);
+  return entry != entries_.end() && entry->second.name == caller.tenant && entry->second.role == caller.role;
+}
+
+}  // namespace sassay::api

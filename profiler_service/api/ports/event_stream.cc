@@ -1,0 +1,93 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/api/ports/managed_stream.h"
+#include "profiler_service/api/ports/streams.h"
+
+namespace sassay::api {
+namespace {
+
+using sassay::v1::Event;
+using sassay::v1::ProfileRequest;
+
+class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
+ public:
+  using ManagedStream::ManagedStream;
+
+  void Submit(const Caller& caller, const ProfileRequest& request) {
+    if (absl::Status status = Check(caller, request); !status.ok()) return Close(status);
+    port_.queue.Submit(caller.tenant, request,
+                       [this, self = shared_from_this(), caller](absl::StatusOr<store::Submitted> submitted) {
+                         if (!submitted.ok()) return Close(submitted.status());
+                         port_.pool.Post([this, self, caller, id = submitted->id] { Follow(caller, id, 0); });
+                       });
+  }
+
+  void Follow(const Caller& caller, const std::string& id, uint64_t after) {
+    auto on_ready = [weak = weak_from_this()] {
+      if (auto self = weak.lock()) static_cast<EventStream&>(*self).Pump();
+    };
+    auto subscription = port_.queue.Subscribe(caller.tenant, id, after, std::move(on_ready));
+    if (!subscription.ok()) return Close(subscription.status());
+    subscription_ = *std::move(subscription);
+    if (Idle()) Pump();
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Close(absl::CancelledError("the client went away"));
+    if (Idle()) Pump();
+  }
+
+ private:
+  absl::Status Check(const Caller& caller, const ProfileRequest& request) {
+    if (!port_.submissions.Allow(caller.tenant)) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "more than ", port_.submissions.per_second(),
+          " submissions a second; the limit is --max-submissions-per-second (per tenant); slow down and retry"));
+    }
+    RETURN_IF_ERROR(queue::CheckRequest(request));
+    RETURN_IF_ERROR(port_.catalog.Resolve(request.workload()).status());
+    return port_.blobs.Touch(caller.tenant, request.bundle_sha256(), absl::Now());
+  }
+
+  // Writes what is there. Whoever finds the stream idle goes on; the subscription loses no wake-up because every claim
+  // is followed by another look.
+  void Pump() {
+    while (Claim()) {
+      auto event = subscription_->TryNext();
+      if (!event.ok()) return Close(event.status());
+      if (event->has_value()) {
+        current_ = **std::move(event);
+        StartWrite(&current_);
+        return;
+      }
+      if (subscription_->ended()) return Close(absl::OkStatus());
+      const std::shared_ptr<queue::Subscription> subscription = subscription_;
+      if (!Idle() || !subscription->ready()) return;
+    }
+  }
+
+  std::shared_ptr<queue::Subscription> subscription_;
+  Event current_;
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<Event>* ServeProfile(PortContext& port, grpc::CallbackServerContext& context,
+                                              const ProfileRequest& request) {
+  const auto stream = std::make_shared<EventStream>(port, context);
+  const absl::StatusOr<Caller> caller = CallerOf(port, context);
+  if (stream->Open(caller)) stream->Submit(*caller, request);
+  return stream.get();
+}
+
+grpc::ServerWriteReactor<Event>* ServeAttach(PortContext& port, grpc::CallbackServerContext& context,
+                                             const sassay::v1::AttachRequest& request) {
+  const auto stream = std::make_shared<EventStream>(port, context);
+  const absl::StatusOr<Caller> caller = CallerOf(port, context);
+  if (stream->Open(caller)) stream->Follow(*caller, request.submission_id(), request.after_sequence());
+  return stream.get();
+}
+
+}  // namespace sassay::api

@@ -1,0 +1,219 @@
+// Who may do what: tokens, roles, tenants, TLS.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/process/subprocess.h"
+#include "profiler_service/api/auth/tokens.h"
+#include "profiler_service/api/service/server_testing.h"
+#include "profiler_service/store/sqlite_store.h"
+
+namespace sassay::api {
+namespace {
+
+using grpc::StatusCode;
+using sassay::v1::Event;
+using testing::HasSubstr;
+
+class AccessTest : public ServerTest {
+ protected:
+  AccessTest() {
+    options_.token_file = directory_.path() / "tokens";
+    ann_ = *AddToken(options_.token_file, "ann", Role::kTenant);
+    bob_ = *AddToken(options_.token_file, "bob", Role::kTenant);
+    root_ = *AddToken(options_.token_file, "root", Role::kAdmin);
+  }
+
+  std::string ann_, bob_, root_;
+};
+
+TEST_F(AccessTest, WithoutAKnownTokenNothingIsAnswered) {
+  Start();
+  for (const std::string& token : {std::string(), std::string("sassay_guess")}) {
+    TestClient stranger = Client(token);
+    EXPECT_EQ(stranger.FindMissing({Sha256Hex("")}).status.error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(stranger.Upload("x").error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(stranger.Download(Sha256Hex("")).status.error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(stranger.Profile(queue::RequestOf("r")).status.error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(stranger.Attach("s0").status.error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(stranger.Cancel("s0").status.error_code(), StatusCode::UNAUTHENTICATED);
+    sassay::v1::ListGpusResponse gpus;
+    EXPECT_EQ(stranger.control->ListGpus(stranger.Context().get(), {}, &gpus).error_code(),
+              StatusCode::UNAUTHENTICATED);
+  }
+}
+
+TEST_F(AccessTest, AnothersBlobsAreNotThereEvenForIdenticalBytes) {
+  Start();
+  TestClient ann = Client(ann_), bob = Client(bob_);
+  ASSERT_TRUE(ann.Upload(bundle_).ok());
+  const std::string sha256 = Sha256Hex(bundle_);
+  EXPECT_EQ(bob.FindMissing({sha256}).response.missing_sha256_size(), 1);
+  EXPECT_EQ(bob.Download(sha256).status.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(bob.WriteStatus(sha256).status.error_code(), StatusCode::NOT_FOUND);
+  sassay::v1::ProfileRequest request = queue::RequestOf("r1");
+  request.set_bundle_sha256(sha256);
+  EXPECT_EQ(bob.Profile(request).status.error_code(), StatusCode::NOT_FOUND);
+  ASSERT_TRUE(bob.Upload(bundle_).ok());
+  EXPECT_EQ(bob.Download(sha256).response, bundle_);
+}
+
+TEST_F(AccessTest, AnothersSubmissionsAreNotThere) {
+  Start();
+  TestClient ann = Client(ann_), bob = Client(bob_), root = Client(root_);
+  const auto answer = ann.Profile(Uploaded(ann, "r1"));
+  ASSERT_TRUE(answer.status.ok());
+  const std::string id = answer.response[0].submission_id();
+  for (TestClient* other : {&bob, &root}) {
+    EXPECT_EQ(other->Attach(id).status.error_code(), StatusCode::NOT_FOUND);
+    EXPECT_EQ(other->Cancel(id).status.error_code(), StatusCode::NOT_FOUND);
+  }
+}
+
+TEST_F(AccessTest, ControlIsForAdminsAndRemembersWhoAsked) {
+  Start();
+  TestClient ann = Client(ann_), root = Client(root_);
+  sassay::v1::QuarantineGpuRequest quarantine;
+  quarantine.set_uuid("GPU-1");
+  sassay::v1::QuarantineGpuResponse response;
+  EXPECT_EQ(ann.control->QuarantineGpu(ann.Context().get(), quarantine, &response).error_code(),
+            StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(root.control->QuarantineGpu(root.Context().get(), quarantine, &response).error_code(),
+            StatusCode::UNIMPLEMENTED);
+  sassay::v1::ListGpusResponse gpus;
+  EXPECT_EQ(ann.control->ListGpus(ann.Context().get(), {}, &gpus).error_code(), StatusCode::PERMISSION_DENIED);
+  ASSERT_TRUE(root.control->ListGpus(root.Context().get(), {}, &gpus).ok());
+  ASSERT_EQ(gpus.gpus_size(), 1);
+  EXPECT_EQ(gpus.gpus(0).state(), sassay::v1::GPU_STATE_HEALTHY);
+  server_.reset();
+  const auto store = *store::OpenSqliteStore(options_.state + "/sassay.db");
+  const auto log = *store->AuditLog(0, 10);
+  ASSERT_GE(log.size(), 2u);
+  EXPECT_EQ(log[0].actor, "ann");
+  EXPECT_EQ(log[0].outcome, "PERMISSION_DENIED");
+  EXPECT_EQ(log[1].actor, "root");
+  EXPECT_EQ(log[1].action, "Control.QuarantineGpu");
+  EXPECT_EQ(log[1].target, "GPU-1");
+}
+
+TEST_F(AccessTest, APausedServiceStartsNothingUntilResumed) {
+  Start();
+  TestClient ann = Client(ann_), root = Client(root_);
+  sassay::v1::PauseDispatchResponse paused;
+  ASSERT_TRUE(root.control->PauseDispatch(root.Context().get(), {}, &paused).ok());
+  sassay::v1::PauseDispatchRequest unknown;
+  unknown.set_uuid("GPU-nowhere");
+  EXPECT_EQ(root.control->PauseDispatch(root.Context().get(), unknown, &paused).error_code(), StatusCode::NOT_FOUND);
+  sassay::v1::ListGpusResponse gpus;
+  ASSERT_TRUE(root.control->ListGpus(root.Context().get(), {}, &gpus).ok());
+  EXPECT_EQ(gpus.gpus(0).state(), sassay::v1::GPU_STATE_PAUSED);
+  const auto context = ann.Context();
+  const auto reader = ann.profiler->Profile(context.get(), Uploaded(ann, "r1"));
+  Event event;
+  ASSERT_TRUE(reader->Read(&event));
+  EXPECT_TRUE(event.has_accepted());
+  sassay::v1::ResumeDispatchResponse resumed;
+  ASSERT_TRUE(root.control->ResumeDispatch(root.Context().get(), {}, &resumed).ok());
+  ASSERT_TRUE(reader->Read(&event));
+  EXPECT_TRUE(event.has_verdict());
+}
+
+TEST_F(AccessTest, RevocationEndsOpenStreams) {
+  runner_.run = [](const Job&, JobObserver& observer) {
+    while (!observer.cancelled()) std::this_thread::yield();
+    return queue::CorrectVerdict();
+  };
+  Start();
+  TestClient ann = Client(ann_);
+  const auto context = ann.Context();
+  const auto reader = ann.profiler->Profile(context.get(), Uploaded(ann, "r1"));
+  Event event;
+  ASSERT_TRUE(reader->Read(&event));
+  ASSERT_TRUE(RevokeTokens(options_.token_file, "ann").ok());
+  EXPECT_FALSE(reader->Read(&event));
+  EXPECT_EQ(reader->Finish().error_code(), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(ann.Attach(event.submission_id()).status.error_code(), StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(ServerTest, OnLoopbackWithoutATokenFileTheOneTenantIsAdminToo) {
+  Start();
+  TestClient local = Client();
+  sassay::v1::ListGpusResponse gpus;
+  EXPECT_TRUE(local.control->ListGpus(local.Context().get(), {}, &gpus).ok());
+}
+
+TEST_F(ServerTest, OtherAddressesNeedTlsOrAWordThatSaysSo) {
+  options_.listen = "0.0.0.0:0";
+  const absl::Status refused = Server::Start(options_, runner_, WorkloadCatalog::BuiltIn(), {}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--insecure"));
+  options_.insecure = true;
+  Start();
+  TestClient client("127.0.0.1:" + std::to_string(server_->port()), "");
+  EXPECT_TRUE(client.FindMissing({}).status.ok());
+  sassay::v1::ListGpusResponse gpus;
+  EXPECT_EQ(client.control->ListGpus(client.Context().get(), {}, &gpus).error_code(), StatusCode::PERMISSION_DENIED);
+}
+
+// Certificates made with the openssl program.
+class TlsTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    Openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.crt");
+    Issue("server");
+    Issue("client");
+    options_.tls_cert = File("server.crt");
+    options_.tls_key = File("server.key");
+  }
+  std::string File(const std::string& name) const { return directory_.path() / name; }
+  void Run(const std::string& script) {
+    Command command;
+    command.argv = {"/bin/sh", "-c", script};
+    command.environment = {{"PATH", "/usr/bin:/bin"}};
+    command.working_directory = directory_.path();
+    const auto report = RunToCompletion(command, absl::Seconds(60));
+    ASSERT_TRUE(report.ok() && report->Succeeded()) << (report.ok() ? report->stderr_text : report.status().ToString());
+  }
+  void Openssl(const std::string& arguments) { Run("openssl " + arguments); }
+  void Issue(const std::string& name) {
+    ASSERT_TRUE(WriteFileAtomically(File("san"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").ok());
+    Openssl("req -newkey rsa:2048 -nodes -subj /CN=" + name + " -keyout " + name + ".key -out " + name + ".csr");
+    Openssl("x509 -req -days 2 -CA ca.crt -CAkey ca.key -CAcreateserial -extfile san -in " + name + ".csr -out " +
+            name + ".crt");
+  }
+  TestClient Secure(bool with_certificate) {
+    grpc::SslCredentialsOptions tls;
+    tls.pem_root_certs = *ReadFile(File("ca.crt"));
+    if (with_certificate) {
+      tls.pem_cert_chain = *ReadFile(File("client.crt"));
+      tls.pem_private_key = *ReadFile(File("client.key"));
+    }
+    return TestClient(server_->address(), "", grpc::SslCredentials(tls));
+  }
+};
+
+TEST_F(TlsTest, ServesOverTlsAndOnlyOverTls) {
+  Start();
+  EXPECT_TRUE(Secure(false).FindMissing({}).status.ok());
+  EXPECT_FALSE(Client().FindMissing({}).status.ok());
+}
+
+TEST_F(TlsTest, MutualTlsTurnsAwayWhoHasNoCertificate) {
+  options_.tls_client_ca = File("ca.crt");
+  Start();
+  EXPECT_TRUE(Secure(true).FindMissing({}).status.ok());
+  EXPECT_FALSE(Secure(false).FindMissing({}).status.ok());
+}
+
+TEST_F(TlsTest, HalfAKeyPairIsRefused) {
+  options_.tls_key.clear();
+  const absl::Status refused = Server::Start(options_, runner_, WorkloadCatalog::BuiltIn(), {}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+}
+
+}  // namespace
+}  // namespace sassay::api

@@ -1,0 +1,118 @@
+#include "profiler_service/api/service/metrics.h"
+
+#include <prometheus/collectable.h>
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/proto_json.h"
+
+namespace sassay::api {
+namespace {
+
+// From a cached answer to the longest run.
+const prometheus::Histogram::BucketBoundaries kSecondsBuckets = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1,
+                                                                 3,     10,    30,   100,  300, 1000};
+
+}  // namespace
+
+class Metrics::Gauges : public prometheus::Collectable {
+ public:
+  explicit Gauges(std::vector<GaugeSource> sources) : sources_(std::move(sources)) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    std::vector<prometheus::MetricFamily> families;
+    for (const GaugeSource& source : sources_) {
+      prometheus::MetricFamily family;
+      family.name = source.name;
+      family.help = source.help;
+      family.type = prometheus::MetricType::Gauge;
+      family.metric.emplace_back();
+      family.metric.back().gauge.value = source.read();
+      families.push_back(std::move(family));
+    }
+    return families;
+  }
+
+ private:
+  const std::vector<GaugeSource> sources_;
+};
+
+Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
+  accepted_ = &prometheus::BuildCounter()
+                   .Name("sassay_submissions_accepted_total")
+                   .Help("Submissions that became durable")
+                   .Register(*registry_)
+                   .Add({});
+  retried_ = &prometheus::BuildCounter()
+                  .Name("sassay_submissions_retried_total")
+                  .Help("Attempts that did not count and were made again")
+                  .Register(*registry_)
+                  .Add({});
+  auto& finished = prometheus::BuildCounter()
+                       .Name("sassay_submissions_finished_total")
+                       .Help("Verdicts by status")
+                       .Register(*registry_);
+  for (int status = sassay::v1::VERDICT_STATUS_CORRECT; status <= sassay::v1::VerdictStatus_MAX; ++status) {
+    finished_[status] = &finished.Add({{"status", EnumName(static_cast<sassay::v1::VerdictStatus>(status))}});
+  }
+  auto& seconds = prometheus::BuildHistogram()
+                      .Name("sassay_stage_seconds")
+                      .Help("Wall time of a stage that ran")
+                      .Register(*registry_);
+  for (int stage = sassay::v1::STAGE_ADMISSION; stage <= sassay::v1::Stage_MAX; ++stage) {
+    stage_seconds_[stage] = &seconds.Add({{"stage", EnumName(static_cast<sassay::v1::Stage>(stage))}}, kSecondsBuckets);
+  }
+}
+
+Metrics::~Metrics() = default;
+
+queue::QueueHooks Metrics::Hooks() {
+  queue::QueueHooks hooks;
+  hooks.accepted = [this] { accepted_->Increment(); };
+  hooks.retried = [this] { retried_->Increment(); };
+  hooks.finished = [this](const sassay::v1::Verdict& verdict) { Count(verdict); };
+  return hooks;
+}
+
+void Metrics::Count(const sassay::v1::Verdict& verdict) {
+  if (const auto counter = finished_.find(verdict.status()); counter != finished_.end()) counter->second->Increment();
+  for (const sassay::v1::StageReport& report : verdict.stages()) {
+    const bool ran =
+        report.outcome() == sassay::v1::StageReport::PASSED || report.outcome() == sassay::v1::StageReport::FAILED;
+    const auto histogram = stage_seconds_.find(report.stage());
+    if (ran && histogram != stage_seconds_.end())
+      histogram->second->Observe(static_cast<double>(report.wall_ns()) * 1e-9);
+  }
+}
+
+absl::StatusOr<std::string> Metrics::Serve(const std::string& address, std::vector<GaugeSource> gauges) {
+  gauges_ = std::make_shared<Gauges>(std::move(gauges));
+  try {
+    exposer_ = std::make_unique<prometheus::Exposer>(address, 1);
+  } catch (const std::exception& error) {
+    return absl::UnavailableError(absl::StrCat("--metrics ", address, ": ", error.what(),
+                                               "; the port may be taken: choose another, or '' for none"));
+  }
+  exposer_->RegisterCollectable(registry_);
+  exposer_->RegisterCollectable(gauges_);
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", exposer_->GetListeningPorts().front());
+}
+
+void Metrics::StopServing() { exposer_.reset(); }
+
+std::string Metrics::Text() const {
+  std::vector<prometheus::MetricFamily> families = registry_->Collect();
+  if (gauges_ != nullptr) {
+    for (prometheus::MetricFamily& family : gauges_->Collect()) families.push_back(std::move(family));
+  }
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace sassay::api

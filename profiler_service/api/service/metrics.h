@@ -1,0 +1,61 @@
+// What Prometheus sees of the service.
+#ifndef SASSAY_PROFILER_SERVICE_API_SERVICE_METRICS_H_
+#define SASSAY_PROFILER_SERVICE_API_SERVICE_METRICS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "profiler_service/queue/queue.h"
+#include "sassay/v1/verdict.pb.h"
+
+namespace prometheus {
+class Counter;
+class Exposer;
+class Histogram;
+class Registry;
+}  // namespace prometheus
+
+namespace sassay::api {
+
+// A number that is asked for at each scrape.
+struct GaugeSource {
+  std::string name;
+  std::string help;
+  std::function<double()> read;
+};
+
+// Counters and histograms, fed by the queue's hooks; gauges, read when scraped. Labels are bounded: statuses and
+// stages. Thread-safe. Sources must stay readable until StopServing.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  // Hooks that count. Valid as long as this object.
+  queue::QueueHooks Hooks();
+  // UNAVAILABLE if the address cannot be had. Returns "HOST:PORT" with the port that was taken.
+  absl::StatusOr<std::string> Serve(const std::string& address, std::vector<GaugeSource> gauges);
+  void StopServing();
+  // Everything in Prometheus' text format, for tests.
+  std::string Text() const;
+
+ private:
+  class Gauges;
+  void Count(const sassay::v1::Verdict& verdict);
+
+  std::shared_ptr<prometheus::Registry> registry_;
+  prometheus::Counter* accepted_;
+  prometheus::Counter* retried_;
+  std::map<int, prometheus::Counter*> finished_;
+  std::map<int, prometheus::Histogram*> stage_seconds_;
+  std::shared_ptr<Gauges> gauges_;
+  std::unique_ptr<prometheus::Exposer> exposer_;
+};
+
+}  // namespace sassay::api
+
+#endif  // SASSAY_PROFILER_SERVICE_API_SERVICE_METRICS_H_

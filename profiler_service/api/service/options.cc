@@ -1,0 +1,207 @@
+#include "profiler_service/api/service/options.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace sassay::api {
+namespace {
+
+constexpr const char* kDescription =
+    "Judges GPU kernels that arrive as binaries: safe? right? which instructions? how fast?";
+
+constexpr const char* kExamples = R"(Examples:
+  profiler-service                                      serve this machine, on the GPUs it has, else emulated
+  profiler-service --check                              say what was found here, and what is missing
+  profiler-service --listen 127.0.0.1:0 --port-file p   a free port, written to the file p
+  profiler-service token add ann --token-file tokens    make a token for ann; it is shown once
+  profiler-service --listen 0.0.0.0:50051 --tls-cert s.crt --tls-key s.key --token-file tokens
+
+Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; --token-file as
+SASSAY_SERVICE_TOKEN_FILE) or in the file that --config names (max-queued = 10000). A flag beats the environment, the
+environment beats the file.
+
+Without --token-file everybody who can connect is one tenant: on loopback `local`, an admin too; elsewhere `anonymous`,
+no admin.)";
+
+constexpr const char* kEndings = "a number with unit: 500ms, 30s, 10m, 24h";
+
+// Lets CLI11 parse absl's durations.
+CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration& value, const std::string& help) {
+  const auto parse = [&value](const std::string& text) {
+    absl::Duration parsed;
+    if (!absl::ParseDuration(text, &parsed) || parsed <= absl::ZeroDuration()) {
+      throw CLI::ValidationError(absl::StrCat("expected ", kEndings, ", got '", text, "'"));
+    }
+    value = parsed;
+  };
+  return app.add_option_function<std::string>(name, parse, help)
+      ->type_name("DURATION")
+      ->default_str(absl::FormatDuration(value));
+}
+
+void AddPlaces(CLI::App& app, ServiceOptions& options) {
+  app.add_option("--listen", options.listen, "Address and port of the gRPC service; port 0 picks a free one")
+      ->capture_default_str();
+  app.add_option("--port-file", options.port_file, "Write the port here, once the service is ready");
+  app.add_option("--device", options.device, "auto, cuda:0,1 or emulated:sm_90a")->capture_default_str();
+  app.add_option("--state", options.state, "Directory for everything that must survive")->capture_default_str();
+  app.add_option("--store", options.store, "Database: sqlite:FILE [sqlite:STATE/sassay.db]");
+  app.add_option("--metrics", options.metrics, "Address and port for Prometheus; empty for none")
+      ->capture_default_str();
+  app.add_option("--workloads", options.workloads,
+                 "Directory with your own definitions (*.json) and the bundles they trust (bundles/SHA256.bundle)");
+  app.add_option("--cuda-home", options.cuda_home, "CUDA toolkit for provenance (ptxas); found by itself otherwise");
+}
+
+void AddSecurity(CLI::App& app, ServiceOptions& options) {
+  app.add_option("--token-file", options.token_file,
+                 "Who may use the service; made by 'token add', read again on change");
+  app.add_option("--tls-cert", options.tls_cert, "Server certificate chain (PEM)");
+  app.add_option("--tls-key", options.tls_key, "Server key (PEM)");
+  app.add_option("--tls-client-ca", options.tls_client_ca, "Demand client certificates signed by this CA (PEM)");
+  app.add_flag("--insecure", options.insecure, "Serve other machines without TLS");
+  app.add_flag("--allow-unsandboxed", options.allow_unsandboxed,
+               "Go on where the machine has no user namespaces; hostile candidates then run with your rights");
+}
+
+void AddLimits(CLI::App& app, ServiceOptions& options) {
+  queue::QueueOptions& queue = options.queue;
+  app.add_option("--max-queued", queue.limits.queued, "Submissions that may wait, of all tenants")
+      ->capture_default_str();
+  app.add_option("--max-in-flight-per-tenant", queue.limits.tenant_in_flight,
+                 "Submissions of one tenant that may wait or run")
+      ->capture_default_str();
+  app.add_option("--max-submissions-per-second", options.max_submissions_per_second, "Calls of Profile, per tenant")
+      ->capture_default_str();
+  app.add_option("--max-streams-per-tenant", options.max_streams_per_tenant, "Open streams of one tenant")
+      ->capture_default_str();
+  app.add_option("--max-blob-bytes", options.blobs.max_blob_bytes, "Largest upload")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--max-bytes-per-tenant", options.blobs.tenant_bytes, "Bytes one tenant may keep here")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--max-attempts", queue.max_attempts, "Attempts before an INFRA_ERROR stands")->capture_default_str();
+  app.add_option("--max-losses", queue.max_losses,
+                 "Deaths in a row of the process that ran a submission before it is given up")
+      ->capture_default_str();
+  AddDuration(app, "--default-queue-deadline", queue.default_queue_deadline,
+              "Longest wait where the client says nothing");
+  AddDuration(app, "--max-queue-deadline", queue.max_queue_deadline, "Longest wait a client may ask for");
+  AddDuration(app, "--default-run-deadline", queue.default_run_deadline, "Longest run where the client says nothing");
+  AddDuration(app, "--max-run-deadline", queue.max_run_deadline, "Longest run a client may ask for");
+  AddDuration(app, "--partial-upload-ttl", options.partial_upload_ttl, "Broken uploads are dropped after");
+  AddDuration(app, "--blob-ttl", options.blob_ttl, "Blobs that nobody used are dropped after");
+  AddDuration(app, "--drain", options.drain, "On SIGTERM: time that running work has to end before it is put back");
+}
+
+std::string EnvironmentName(const std::string& flag) {
+  if (flag == "token-file") return "SASSAY_SERVICE_TOKEN_FILE";
+  return absl::StrCat("SASSAY_", absl::StrReplaceAll(absl::AsciiStrToUpper(flag), {{"-", "_"}}));
+}
+
+// CLI11 lets a file beat the environment. We do not: what the environment says becomes a flag, unless the flag is
+// there.
+std::vector<std::string> EnvironmentAsFlags(const CLI::App& app, const std::vector<std::string>& given) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    const std::string name = option->get_lnames().front();
+    if (name == "help" || name == "version" || name == "check") continue;
+    const char* value = std::getenv(EnvironmentName(name).c_str());
+    const bool on_command_line = std::any_of(given.begin(), given.end(), [&](const std::string& argument) {
+      return argument == "--" + name || absl::StartsWith(argument, "--" + name + "=");
+    });
+    if (value != nullptr && !on_command_line) flags.push_back(absl::StrCat("--", name, "=", value));
+  }
+  return flags;
+}
+
+std::string DefaultState() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
+    return absl::StrCat(state, "/sassay");
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    return absl::StrCat(home, "/.local/state/sassay");
+  }
+  return "/var/lib/sassay";
+}
+
+CommandKind KindOf(const CLI::App& add, const CLI::App& revoke, const CLI::App& list, bool check) {
+  if (add.parsed()) return CommandKind::kTokenAdd;
+  if (revoke.parsed()) return CommandKind::kTokenRevoke;
+  if (list.parsed()) return CommandKind::kTokenList;
+  return check ? CommandKind::kCheck : CommandKind::kServe;
+}
+
+}  // namespace
+
+CommandLine ParseCommandLine(int argc, const char* const* argv) {
+  CommandLine line;
+  line.options.state = DefaultState();
+  CLI::App app(kDescription, "profiler-service");
+  app.footer(kExamples);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.set_version_flag("--version", std::string("profiler-service " SASSAY_VERSION));
+  app.set_config("--config", "", "Read flags from this file (TOML)");
+  bool check = false;
+  app.add_flag("--check", check, "Say what was found on this machine, and what is missing");
+  AddPlaces(app, line.options);
+  AddSecurity(app, line.options);
+  AddLimits(app, line.options);
+
+  CLI::App* token = app.add_subcommand("token", "Make, list and revoke tokens in --token-file");
+  token->require_subcommand(1);
+  CLI::App* add = token->add_subcommand("add", "Make a token and print it; it is kept nowhere else");
+  CLI::App* revoke = token->add_subcommand("revoke", "Revoke every token of NAME, at once");
+  CLI::App* list = token->add_subcommand("list", "Names and roles");
+  for (CLI::App* command : {add, revoke, list}) {
+    command->add_option("--token-file", line.options.token_file, "The file")->required();
+    if (command != list) command->add_option("NAME", line.token_name, "The tenant")->required();
+  }
+  add->add_option("--role", line.token_role, "tenant or admin")->capture_default_str();
+
+  const std::vector<std::string> given(argv + 1, argv + argc);
+  std::vector<std::string> arguments = EnvironmentAsFlags(app, given);
+  arguments.insert(arguments.end(), given.begin(), given.end());
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    line.kind = CommandKind::kExit;
+    line.exit_code = app.exit(error) == 0 ? 0 : 2;
+    return line;
+  }
+  line.kind = KindOf(*add, *revoke, *list, check);
+  line.options.metrics_given = app.get_option("--metrics")->count() > 0;
+  if (line.options.store.empty()) line.options.store = absl::StrCat("sqlite:", line.options.state, "/sassay.db");
+  return line;
+}
+
+bool IsLoopback(const std::string& listen) {
+  if (absl::StartsWith(listen, "unix:")) return true;
+  const std::string host = listen.substr(0, listen.rfind(':'));
+  return host == "localhost" || host == "[::1]" || host == "::1" ||
+         (absl::StartsWith(host, "127.") && host.find_first_not_of("0123456789.") == std::string::npos);
+}
+
+absl::Status CheckExposure(const ServiceOptions& options) {
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key belong together; give both or neither");
+  }
+  if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
+    return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key");
+  }
+  if (IsLoopback(options.listen) || !options.tls_cert.empty() || options.insecure) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--listen ", options.listen,
+      " can be reached from other machines: give --tls-cert and --tls-key, or --insecure if the network is trusted"));
+}
+
+}  // namespace sassay::api

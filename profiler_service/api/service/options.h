@@ -1,0 +1,65 @@
+// Everything an operator can say to profiler-service.
+#ifndef SASSAY_PROFILER_SERVICE_API_SERVICE_OPTIONS_H_
+#define SASSAY_PROFILER_SERVICE_API_SERVICE_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "profiler_service/queue/queue.h"
+#include "profiler_service/store/blob_store.h"
+
+namespace sassay::api {
+
+// Values after flags, environment and file have been merged. Defaults are the documented ones.
+struct ServiceOptions {
+  std::string listen = "127.0.0.1:50051";
+  std::string port_file;
+  std::string device = "auto";
+  std::string state;
+  std::string store;  // empty: sqlite:STATE/sassay.db
+  std::string metrics = "127.0.0.1:9464";
+  bool metrics_given = false;  // not given: a taken port is a warning, not an error
+  std::string workloads;
+  std::string token_file;
+  std::string tls_cert, tls_key, tls_client_ca;
+  bool insecure = false;
+  bool allow_unsandboxed = false;
+  std::string cuda_home;
+
+  queue::QueueOptions queue;
+  store::BlobLimits blobs;
+  absl::Duration partial_upload_ttl = absl::Hours(24);
+  absl::Duration blob_ttl = absl::Hours(24 * 30);
+  uint64_t max_streams_per_tenant = 2000;
+  double max_submissions_per_second = 1000;
+  absl::Duration drain = absl::Seconds(5);
+};
+
+// What was asked for.
+enum class CommandKind { kServe, kCheck, kTokenAdd, kTokenRevoke, kTokenList, kExit };
+
+struct CommandLine {
+  CommandKind kind = CommandKind::kServe;
+  ServiceOptions options;
+  std::string token_name;
+  std::string token_role = "tenant";
+  int exit_code = 0;  // kExit: --help, --version or a usage error; already printed
+};
+
+// Merges flags > SASSAY_* > --config file > defaults. Prints help, version and usage errors itself.
+CommandLine ParseCommandLine(int argc, const char* const* argv);
+
+// Whether `listen` can only be reached from this machine.
+bool IsLoopback(const std::string& listen);
+
+// Refuses to open a door that nobody asked for: an address that others reach needs TLS or --insecure.
+// INVALID_ARGUMENT with the reason.
+absl::Status CheckExposure(const ServiceOptions& options);
+
+}  // namespace sassay::api
+
+#endif  // SASSAY_PROFILER_SERVICE_API_SERVICE_OPTIONS_H_

@@ -1,0 +1,92 @@
+#include "profiler_service/api/service/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "common/base/files.h"
+
+namespace sassay::api {
+namespace {
+
+class OptionsTest : public testing::Test {
+ protected:
+  ~OptionsTest() override {
+    unsetenv("SASSAY_MAX_QUEUED");
+    unsetenv("SASSAY_TOKEN_FILE");
+    unsetenv("SASSAY_SERVICE_TOKEN_FILE");
+  }
+  static CommandLine Parse(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "profiler-service");
+    return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+  }
+  std::string Config(const std::string& content) {
+    const std::string path = directory_.path() / "service.toml";
+    EXPECT_TRUE(WriteFileAtomically(path, content).ok());
+    return path;
+  }
+  TemporaryDirectory directory_ = *TemporaryDirectory::Create("options_test");
+};
+
+TEST_F(OptionsTest, AFlagBeatsTheEnvironmentAndTheEnvironmentBeatsTheFile) {
+  const std::string config = Config("max-queued = 1\n");
+  EXPECT_EQ(Parse({}).options.queue.limits.queued, 10000u);
+  EXPECT_EQ(Parse({"--config", config.c_str()}).options.queue.limits.queued, 1u);
+  setenv("SASSAY_MAX_QUEUED", "2", 1);
+  EXPECT_EQ(Parse({"--config", config.c_str()}).options.queue.limits.queued, 2u);
+  EXPECT_EQ(Parse({"--config", config.c_str(), "--max-queued", "3"}).options.queue.limits.queued, 3u);
+  EXPECT_EQ(Parse({"--max-queued=3"}).options.queue.limits.queued, 3u);
+}
+
+TEST_F(OptionsTest, TheClientsTokenFileIsNotTheServices) {
+  setenv("SASSAY_TOKEN_FILE", "/client", 1);
+  EXPECT_EQ(Parse({}).options.token_file, "");
+  setenv("SASSAY_SERVICE_TOKEN_FILE", "/service", 1);
+  EXPECT_EQ(Parse({}).options.token_file, "/service");
+}
+
+TEST_F(OptionsTest, DurationsAndSizesCarryUnits) {
+  const CommandLine line = Parse({"--default-run-deadline", "90s", "--max-blob-bytes", "16MB", "--drain=1m30s"});
+  EXPECT_EQ(line.kind, CommandKind::kServe);
+  EXPECT_EQ(line.options.queue.default_run_deadline, absl::Seconds(90));
+  EXPECT_EQ(line.options.blobs.max_blob_bytes, uint64_t{16} << 20);
+  EXPECT_EQ(line.options.drain, absl::Seconds(90));
+}
+
+TEST_F(OptionsTest, UsageErrorsEndWithTwoAndHelpWithZero) {
+  EXPECT_EQ(Parse({"--drain", "soon"}).exit_code, 2);
+  EXPECT_EQ(Parse({"--no-such-flag"}).exit_code, 2);
+  EXPECT_EQ(Parse({"token", "add", "ann"}).exit_code, 2);
+  EXPECT_EQ(Parse({"--help"}).kind, CommandKind::kExit);
+  EXPECT_EQ(Parse({"--help"}).exit_code, 0);
+  EXPECT_EQ(Parse({"--version"}).exit_code, 0);
+}
+
+TEST_F(OptionsTest, TheStoreLiesInTheStateUnlessSaidOtherwise) {
+  EXPECT_EQ(Parse({"--state", "/s"}).options.store, "sqlite:/s/sassay.db");
+  EXPECT_EQ(Parse({"--state", "/s", "--store", "sqlite:/other"}).options.store, "sqlite:/other");
+}
+
+TEST_F(OptionsTest, TokenCommandsAreUnderstood) {
+  const CommandLine add = Parse({"token", "add", "ann", "--role", "admin", "--token-file", "f"});
+  EXPECT_EQ(add.kind, CommandKind::kTokenAdd);
+  EXPECT_EQ(add.token_name, "ann");
+  EXPECT_EQ(add.token_role, "admin");
+  EXPECT_EQ(add.options.token_file, "f");
+  EXPECT_EQ(Parse({"token", "revoke", "ann", "--token-file", "f"}).kind, CommandKind::kTokenRevoke);
+  EXPECT_EQ(Parse({"token", "list", "--token-file", "f"}).kind, CommandKind::kTokenList);
+  EXPECT_EQ(Parse({"--check"}).kind, CommandKind::kCheck);
+}
+
+TEST(Exposure, LoopbackIsWhatOnlyThisMachineReaches) {
+  for (const char* listen : {"127.0.0.1:1", "127.1.2.3:0", "localhost:5", "[::1]:5", "unix:/tmp/s"}) {
+    EXPECT_TRUE(IsLoopback(listen)) << listen;
+  }
+  for (const char* listen : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "127.evil.example:1", "host:1"}) {
+    EXPECT_FALSE(IsLoopback(listen)) << listen;
+  }
+}
+
+}  // namespace
+}  // namespace sassay::api

@@ -1,0 +1,215 @@
+#include "profiler_service/api/service/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/api/ports/control_port.h"
+#include "profiler_service/api/ports/profiler_port.h"
+#include "profiler_service/api/service/metrics.h"
+#include "profiler_service/queue/dispatcher.h"
+#include "profiler_service/store/sqlite_store.h"
+#include "spdlog/spdlog.h"
+
+namespace sassay::api {
+namespace {
+
+constexpr int kIoThreads = 4;
+constexpr double kAuditedRefusalsPerSecond = 1;
+constexpr int kMaxMessageBytes = 4 << 20;
+constexpr absl::Duration kHousekeeping = absl::Minutes(10);
+constexpr auto kCallsEndWithin = std::chrono::seconds(1);
+constexpr int kClientPingMilliseconds = 10'000;
+
+absl::StatusOr<std::unique_ptr<store::Store>> OpenStore(const std::string& address) {
+  absl::string_view path = address;
+  if (absl::ConsumePrefix(&path, "sqlite:") && !path.empty()) return store::OpenSqliteStore(std::string(path));
+  return absl::InvalidArgumentError(absl::StrCat("--store: this version knows sqlite:FILE, got '", address, "'"));
+}
+
+absl::StatusOr<std::unique_ptr<TokenRegistry>> OpenTokens(const ServiceOptions& options) {
+  if (!options.token_file.empty()) return TokenRegistry::Open(options.token_file);
+  if (IsLoopback(options.listen)) return std::make_unique<TokenRegistry>(Caller{"local", Role::kAdmin, ""});
+  spdlog::warn("no --token-file: whoever reaches {} may submit", options.listen);
+  return std::make_unique<TokenRegistry>(Caller{"anonymous", Role::kTenant, ""});
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const ServiceOptions& options) {
+  if (options.tls_cert.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions tls;
+  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
+  ASSIGN_OR_RETURN(pair.cert_chain, ReadFile(options.tls_cert));
+  ASSIGN_OR_RETURN(pair.private_key, ReadFile(options.tls_key));
+  tls.pem_key_cert_pairs.push_back(std::move(pair));
+  if (!options.tls_client_ca.empty()) {
+    ASSIGN_OR_RETURN(tls.pem_root_certs, ReadFile(options.tls_client_ca));
+    tls.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  }
+  return grpc::SslServerCredentials(tls);
+}
+
+}  // namespace
+
+// Members in the order in which they depend on each other; destroyed in reverse.
+struct Server::Parts {
+  Parts(const ServiceOptions& service_options, std::unique_ptr<store::Store> opened_store,
+        std::unique_ptr<store::BlobStore> opened_blobs, std::unique_ptr<TokenRegistry> opened_tokens,
+        const WorkloadCatalog& catalog, ServiceFacts facts)
+      : options(service_options),
+        store(std::move(opened_store)),
+        blobs(std::move(opened_blobs)),
+        streams(options.max_streams_per_tenant),
+        tokens(std::move(opened_tokens)),
+        submissions(options.max_submissions_per_second),
+        queue(*store, options.queue, metrics.Hooks()),
+        port{queue,
+             *store,
+             *blobs,
+             catalog,
+             *tokens,
+             submissions,
+             refusals,
+             pool,
+             streams,
+             std::move(facts.capabilities),
+             std::move(facts.gpus)},
+        profiler_port(port),
+        control_port(port) {}
+
+  std::vector<GaugeSource> Gauges() {
+    return {
+        {"sassay_queue_depth", "Submissions that wait",
+         [this] { return static_cast<double>(store->CountDepths().value_or(store::Depths{}).queued); }},
+        {"sassay_submissions_running", "Submissions that run",
+         [this] { return static_cast<double>(store->CountDepths().value_or(store::Depths{}).leased); }},
+        {"sassay_blob_bytes", "Bytes kept for tenants, uploads under way included",
+         [this] { return static_cast<double>(blobs->TotalBytes()); }},
+        {"sassay_open_streams", "Open streams", [this] { return static_cast<double>(streams.count()); }},
+    };
+  }
+
+  absl::Status ServeMetrics() {
+    if (options.metrics.empty()) return absl::OkStatus();
+    absl::StatusOr<std::string> serving = metrics.Serve(options.metrics, Gauges());
+    if (!serving.ok() && options.metrics_given) return serving.status();
+    if (!serving.ok()) spdlog::warn("no metrics: {}", serving.status().ToString());
+    if (serving.ok()) metrics_address = *serving;
+    return absl::OkStatus();
+  }
+
+  absl::Status Listen() {
+    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, Credentials(options));
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(options.listen, credentials, &bound_port);
+    // Two services must not share a port by accident.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMilliseconds);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    builder.RegisterService(&profiler_port);
+    builder.RegisterService(&control_port);
+    server = builder.BuildAndStart();
+    if (server == nullptr || (bound_port == 0 && options.listen.rfind("unix:", 0) != 0)) {
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
+                                                 ": the address may be taken, or the TLS files do not fit together"));
+    }
+    address = bound_port == 0 ? options.listen
+                              : absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", bound_port);
+    return absl::OkStatus();
+  }
+
+  void KeepHouse() {
+    do {
+      const absl::Time now = absl::Now();
+      const absl::Status status = blobs->Expire(now - options.partial_upload_ttl, now - options.blob_ttl);
+      if (!status.ok()) spdlog::error("cannot drop old blobs: {}", status.ToString());
+    } while (!stop.WaitForNotificationWithTimeout(kHousekeeping));
+  }
+
+  void Shutdown() {
+    if (stop.HasBeenNotified()) return;
+    stop.Notify();
+    if (server != nullptr) server->GetHealthCheckService()->SetServingStatus(false);
+    streams.RefuseNew();
+    if (dispatcher != nullptr) dispatcher->Drain(options.drain);
+    streams.EndAll();
+    if (server != nullptr) {
+      server->Shutdown(std::chrono::system_clock::now() + kCallsEndWithin);
+      server->Wait();
+    }
+    metrics.StopServing();
+    if (housekeeper.joinable()) housekeeper.join();
+  }
+
+  const ServiceOptions options;
+  const std::unique_ptr<store::Store> store;
+  const std::unique_ptr<store::BlobStore> blobs;
+  OpenStreams streams;
+  const std::unique_ptr<TokenRegistry> tokens;
+  RateLimiter submissions;
+  RateLimiter refusals{kAuditedRefusalsPerSecond};
+  Metrics metrics;
+  queue::Queue queue;
+  IoPool pool{kIoThreads};
+  PortContext port;
+  ProfilerPort profiler_port;
+  ControlPort control_port;
+  std::unique_ptr<queue::Dispatcher> dispatcher;
+  std::unique_ptr<grpc::Server> server;
+  absl::Notification stop;
+  std::thread housekeeper;
+  int bound_port = 0;
+  std::string address, metrics_address;
+};
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& options, JobRunner& runner,
+                                                      const WorkloadCatalog& catalog, ServiceFacts facts) {
+  RETURN_IF_ERROR(CheckExposure(options));
+  std::error_code error;
+  std::filesystem::create_directories(options.state, error);
+  if (error) return absl::UnavailableError(absl::StrCat("--state ", options.state, ": ", error.message()));
+  ASSIGN_OR_RETURN(auto store, OpenStore(options.store));
+  ASSIGN_OR_RETURN(auto blobs, store::BlobStore::Open(std::filesystem::path(options.state) / "blobs", options.blobs));
+  ASSIGN_OR_RETURN(auto tokens, OpenTokens(options));
+  auto parts = std::make_unique<Parts>(options, std::move(store), std::move(blobs), std::move(tokens), catalog,
+                                       std::move(facts));
+  parts->tokens->OnChange([&streams = parts->streams, &registry = *parts->tokens] {
+    streams.EndUnless([&registry](const Caller& caller) { return registry.StillValid(caller); });
+  });
+  std::unique_ptr<Server> server(new Server(std::move(parts)));
+  Parts& running = *server->parts_;
+  RETURN_IF_ERROR(running.queue.Start());
+  RETURN_IF_ERROR(running.ServeMetrics());
+  RETURN_IF_ERROR(running.Listen());
+  running.dispatcher = std::make_unique<queue::Dispatcher>(
+      running.queue, runner, [&running](absl::string_view tenant, absl::string_view sha256) {
+        return running.blobs->ReadAll(tenant, sha256);
+      });
+  running.housekeeper = std::thread([&running] { running.KeepHouse(); });
+  return server;
+}
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Server::~Server() { Shutdown(); }
+
+const std::string& Server::address() const { return parts_->address; }
+int Server::port() const { return parts_->bound_port; }
+const std::string& Server::metrics_address() const { return parts_->metrics_address; }
+std::string Server::MetricsText() const { return parts_->metrics.Text(); }
+void Server::Shutdown() { parts_->Shutdown(); }
+
+}  // namespace sassay::api

@@ -1,0 +1,53 @@
+// The service as one object: store, queue, dispatcher and ports around a runner.
+#ifndef SASSAY_PROFILER_SERVICE_API_SERVICE_SERVER_H_
+#define SASSAY_PROFILER_SERVICE_API_SERVICE_SERVER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/workload/catalog.h"
+#include "profiler_service/api/service/options.h"
+#include "profiler_service/pipeline/job.h"
+#include "sassay/v1/control.pb.h"
+#include "sassay/v1/profiler.pb.h"
+
+namespace sassay::api {
+
+// What the service tells about the machine it runs on.
+struct ServiceFacts {
+  sassay::v1::GetCapabilitiesResponse capabilities;
+  std::vector<sassay::v1::Gpu> gpus;
+};
+
+// Life cycle: Start answers when the port is open; Shutdown (or destruction) drains. `runner` and `catalog` outlive it.
+// Thread-compatible.
+class Server {
+ public:
+  // INVALID_ARGUMENT for options that cannot be; FAILED_PRECONDITION if the state is in use; UNAVAILABLE if a port or
+  // the disk cannot be had.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServiceOptions& options, JobRunner& runner,
+                                                       const WorkloadCatalog& catalog, ServiceFacts facts);
+  ~Server();
+
+  // "HOST:PORT" with the port that was taken.
+  const std::string& address() const;
+  int port() const;
+  // Empty if there is no metrics endpoint.
+  const std::string& metrics_address() const;
+  std::string MetricsText() const;
+
+  // Takes nothing new, lets running work end for options.drain, puts the rest back into the queue, ends the streams.
+  // What was accepted is kept. Idempotent.
+  void Shutdown();
+
+ private:
+  struct Parts;
+  explicit Server(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace sassay::api
+
+#endif  // SASSAY_PROFILER_SERVICE_API_SERVICE_SERVER_H_
