@@ -72,7 +72,8 @@ Sanitization FromEmulator(RunnerReply reply) {
 }
 
 absl::StatusOr<Sanitization> SanitizeEmulated(const SanitizeRequest& request, wire::RunnerPool& pool) {
-  auto runner = pool.Acquire(request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture());
+  auto runner = pool.Acquire(request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture(), request.kill_switch);
+  if (absl::IsCancelled(runner.status())) return runner.status();
   if (!runner.ok()) return Unavailable(std::string(runner.status().message()));
   const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
   absl::StatusOr<RunnerReply> reply = Converse(request, **runner);
@@ -145,7 +146,9 @@ absl::StatusOr<Sanitization> SanitizeOnGpu(const SanitizeRequest& request, wire:
   options.launcher = MemcheckCommand(compute_sanitizer, (folder / "report.xml").string());
   options.writable_directory = folder.string();
   options.stdout_fd = console.fd();
-  auto runner = wire::StartRunner(options, request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture());
+  auto runner =
+      wire::StartRunner(options, request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture(), request.kill_switch);
+  if (absl::IsCancelled(runner.status())) return runner.status();
   if (!runner.ok()) return Unavailable(absl::StrCat("compute-sanitizer: ", runner.status().message()));
   const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
   absl::StatusOr<RunnerReply> reply = Converse(request, **runner);

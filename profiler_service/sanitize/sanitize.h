@@ -56,7 +56,7 @@ struct Sanitization {
   std::string tool;
 };
 
-// Runs the stage. A Status is CANCELLED (the kill switch), or what refill_after_setup gave; all else is a Sanitization.
+// Runs the stage. A Status is CANCELLED (the kill switch); all else, a refill that failed among it, is a Sanitization.
 // `compute_sanitizer` is Toolchain::compute_sanitizer, empty where there is none; it is not used on an emulated device.
 absl::StatusOr<Sanitization> Sanitize(const SanitizeRequest& request, wire::RunnerPool& pool,
                                       absl::string_view compute_sanitizer);

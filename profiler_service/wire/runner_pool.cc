@@ -1,5 +1,8 @@
 #include "profiler_service/wire/runner_pool.h"
 
+#include <poll.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -55,9 +58,11 @@ WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string
 }
 
 absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOptions& options, absl::string_view device,
-                                                          sassay::worker::RunMode mode, absl::Time deadline) {
+                                                          sassay::worker::RunMode mode, absl::Time deadline,
+                                                          KillSwitch* kill_switch) {
   ASSIGN_OR_RETURN(auto process, WorkerProcess::Start(RunnerWorkerOptions(options, device, mode)));
   auto runner = std::make_unique<RunnerClient>(std::move(process));
+  const KillSwitch::Guard guard(kill_switch, *runner);
   RETURN_IF_ERROR(runner->WaitReady(std::min(deadline, absl::Now() + options.start_timeout)));
   return runner;
 }
@@ -72,6 +77,7 @@ RunnerPool::~RunnerPool() {
     stopping_ = true;
     changed_.SignalAll();
   }
+  stop_.Pull();
   refiller_.join();
 }
 
@@ -82,18 +88,33 @@ void RunnerPool::Keep(absl::string_view device, sassay::worker::RunMode mode, ui
 }
 
 absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Acquire(absl::string_view device,
-                                                                  sassay::worker::RunMode mode, absl::Time deadline) {
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto shelf = shelves_.find(Key(std::string(device), mode));
-    if (shelf != shelves_.end() && !shelf->second.spares.empty()) {
-      auto runner = std::move(shelf->second.spares.back());
-      shelf->second.spares.pop_back();
-      changed_.SignalAll();
-      return runner;
+                                                                  sassay::worker::RunMode mode, absl::Time deadline,
+                                                                  KillSwitch* kill_switch) {
+  while (auto spare = TakeSpare(Key(std::string(device), mode))) {
+    if (spare->process().Alive()) return spare;
+  }
+  return StartRunner(options_, device, mode, deadline, kill_switch);
+}
+
+std::unique_ptr<RunnerClient> RunnerPool::TakeSpare(const Key& key) {
+  absl::MutexLock lock(&mutex_);
+  const auto shelf = shelves_.find(key);
+  if (shelf == shelves_.end() || shelf->second.spares.empty()) return nullptr;
+  auto runner = std::move(shelf->second.spares.back());
+  shelf->second.spares.pop_back();
+  changed_.SignalAll();
+  return runner;
+}
+
+void RunnerPool::KillSparesForTest() {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [key, shelf] : shelves_) {
+    for (auto& spare : shelf.spares) {
+      kill(spare->process().pid(), SIGKILL);
+      pollfd ended{spare->process().pidfd(), POLLIN, 0};
+      poll(&ended, 1, -1);
     }
   }
-  return StartRunner(options_, device, mode, deadline);
 }
 
 absl::optional<RunnerPool::Key> RunnerPool::NextNeed() {
@@ -127,7 +148,7 @@ void RunnerPool::Refill() {
       if (stopping_) return;
       starting_ = need->first;
     }
-    Shelve(*need, StartRunner(options_, need->first, need->second, absl::InfiniteFuture()));
+    Shelve(*need, StartRunner(options_, need->first, need->second, absl::InfiniteFuture(), &stop_));
   }
 }
 

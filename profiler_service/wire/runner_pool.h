@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "common/sandbox/sandbox.h"
+#include "profiler_service/wire/kill_switch.h"
 #include "profiler_service/wire/runner_client.h"
 #include "profiler_service/wire/worker.pb.h"
 
@@ -44,9 +45,10 @@ struct RunnerPoolOptions {
 WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string_view device,
                                   sassay::worker::RunMode mode);
 
-// Starts one runner and waits until it is ready.
+// Starts one runner and waits until it is ready. `kill_switch` (may be null) ends the waiting.
 absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOptions& options, absl::string_view device,
-                                                          sassay::worker::RunMode mode, absl::Time deadline);
+                                                          sassay::worker::RunMode mode, absl::Time deadline,
+                                                          KillSwitch* kill_switch = nullptr);
 
 // Hands out runners. Thread-safe. Destruction kills the spares.
 //
@@ -66,7 +68,10 @@ class RunnerPool {
   // A ready runner. Failures as StartRunner's: UNAVAILABLE the runner or its device is not there, with the reason;
   // FAILED_PRECONDITION no sandbox.
   absl::StatusOr<std::unique_ptr<RunnerClient>> Acquire(absl::string_view device, sassay::worker::RunMode mode,
-                                                        absl::Time deadline);
+                                                        absl::Time deadline, KillSwitch* kill_switch = nullptr);
+
+  // Ends the spares as a crash would, without the pool's knowledge.
+  void KillSparesForTest();
 
   // While it lives no spare is started or ended on `device`: a context that comes or goes disturbs what is being timed.
   class Quiet {
@@ -91,6 +96,7 @@ class RunnerPool {
   };
 
   void Refill();
+  std::unique_ptr<RunnerClient> TakeSpare(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
   // The shelf that needs a spare now, if any.
   absl::optional<Key> NextNeed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerClient>> runner) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -98,6 +104,8 @@ class RunnerPool {
   const RunnerPoolOptions options_;
   absl::Mutex mutex_;
   absl::CondVar changed_;
+  // Ends the start of a spare when the pool goes away.
+  KillSwitch stop_;
   std::map<Key, Shelf> shelves_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> quiet_ ABSL_GUARDED_BY(mutex_);
   // The device on which the thread is starting a spare right now.

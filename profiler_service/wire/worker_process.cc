@@ -1,5 +1,7 @@
 #include "profiler_service/wire/worker_process.h"
 
+#include <poll.h>
+
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -47,7 +49,8 @@ absl::StatusOr<std::vector<UniqueFd>> WorkerProcess::Call(const google::protobuf
 absl::StatusOr<std::vector<UniqueFd>> WorkerProcess::Receive(google::protobuf::MessageLite& message,
                                                              absl::Time deadline) {
   absl::StatusOr<std::vector<UniqueFd>> received = channel_.Receive(message, deadline);
-  if (!received.ok()) return Explain(received.status());
+  // An answer that crossed the kill on its way is no answer any more.
+  if (!received.ok() || killed_) return Explain(received.status());
   return received;
 }
 
@@ -66,6 +69,11 @@ std::string WorkerProcess::HowItEnded() {
   if (report.ok()) return DescribeExit(*report);
   process_.Kill();
   return "it closed its channel and went on running";
+}
+
+bool WorkerProcess::Alive() const {
+  pollfd entry{process_.pidfd(), POLLIN, 0};
+  return poll(&entry, 1, 0) == 0;
 }
 
 void WorkerProcess::Kill() {

@@ -59,6 +59,8 @@ class WorkerProcess {
   // Waits for a message that nobody asked for: the "ready" of a fresh worker.
   absl::StatusOr<std::vector<UniqueFd>> Receive(google::protobuf::MessageLite& message, absl::Time deadline);
 
+  // Whether the process has not ended yet.
+  bool Alive() const;
   // SIGKILL to the worker and everything it started. Idempotent.
   void Kill();
   // Waits for the end of a worker that was told, by closing its channel, that there is no more to do. How it ended, in
@@ -67,6 +69,7 @@ class WorkerProcess {
 
   const std::string& name() const { return name_; }
   pid_t pid() const { return process_.pid(); }
+  int pidfd() const { return process_.pidfd(); }
 
  private:
   WorkerProcess(std::string name, Subprocess process, Channel channel);

@@ -1,0 +1,117 @@
+#include "profiler_service/wire/runner_pool.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "profiler_service/runner/fake_runner.h"
+#include "profiler_service/wire/kill_switch.h"
+
+namespace sassay::wire {
+namespace {
+
+using runner::BundleLaunching;
+using runner::FakeRunnerOptions;
+
+constexpr char kDevice[] = "emulated:sm_90a";
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
+
+std::unique_ptr<RunnerClient> ReadyToRun(RunnerPool& pool, const std::string& kernel) {
+  auto runner = pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon());
+  EXPECT_TRUE(runner.ok()) << runner.status();
+  EXPECT_TRUE((*runner)->Load(BundleLaunching(kernel), worker::RUN_MODE_PLAIN).ok());
+  EXPECT_TRUE((*runner)->Bind({}, {}).ok());
+  EXPECT_TRUE((*runner)->Setup(1, absl::Seconds(5)).ok());
+  return *std::move(runner);
+}
+
+TEST(RunnerPool, RunnerIsReadyAndAnswers) {
+  RunnerPool pool(FakeRunnerOptions());
+  auto runner = ReadyToRun(pool, "good");
+  EXPECT_EQ(runner->versions().device(), "fake");
+  const auto reply = runner->Steady(1, absl::Seconds(5));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->outcome(), worker::RUN_OUTCOME_OK);
+}
+
+TEST(RunnerPool, EveryCallerGetsARunnerOfItsOwn) {
+  RunnerPool pool(FakeRunnerOptions());
+  pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 2);
+  std::set<pid_t> pids;
+  std::vector<std::unique_ptr<RunnerClient>> runners;
+  for (int i = 0; i < 6; ++i) {
+    auto runner = pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon());
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    pids.insert((*runner)->process().pid());
+    runners.push_back(*std::move(runner));
+  }
+  EXPECT_EQ(pids.size(), 6u);
+}
+
+TEST(RunnerPool, DeadSpareIsNeverHandedOut) {
+  RunnerPool pool(FakeRunnerOptions());
+  pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);
+  for (int i = 0; i < 5; ++i) {
+    pool.KillSparesForTest();
+    auto runner = ReadyToRun(pool, "good");
+    EXPECT_TRUE(runner->Steady(1, absl::Seconds(5)).ok());
+  }
+}
+
+TEST(RunnerPool, RunnerThatCrashesIsLostWithItsSignal) {
+  RunnerPool pool(FakeRunnerOptions());
+  const auto lost = ReadyToRun(pool, "crashes")->Steady(1, absl::Seconds(5));
+  EXPECT_EQ(lost.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(absl::StrContains(lost.status().message(), "runner")) << lost.status();
+}
+
+TEST(RunnerPool, RunnerThatCannotStartIsUnavailable) {
+  RunnerPool pool(FakeRunnerOptions());
+  pool.Keep("cuda:broken", worker::RUN_MODE_PLAIN, 1);
+  EXPECT_EQ(pool.Acquire("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST(RunnerPool, QuietDeviceStillServesCallers) {
+  RunnerPool pool(FakeRunnerOptions());
+  pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);
+  const RunnerPool::Quiet quiet(pool, kDevice);
+  EXPECT_TRUE(pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+}
+
+TEST(KillSwitch, EndsAPendingCallWithinASecondAndEveryLaterOne) {
+  RunnerPool pool(FakeRunnerOptions());
+  KillSwitch kill_switch;
+  auto runner = ReadyToRun(pool, "never_ends");
+  const KillSwitch::Guard guard(&kill_switch, *runner);
+  absl::Time pulled_at;
+  std::thread canceller([&] {
+    pulled_at = absl::Now();
+    kill_switch.Pull();
+  });
+  const auto cancelled = runner->Steady(1, absl::Seconds(60));
+  canceller.join();
+  EXPECT_EQ(cancelled.status().code(), absl::StatusCode::kCancelled) << cancelled.status();
+  EXPECT_LT(absl::Now() - pulled_at, absl::Seconds(1));
+  auto other = ReadyToRun(pool, "good");
+  const KillSwitch::Guard late(&kill_switch, *other);
+  EXPECT_EQ(other->Steady(1, absl::Seconds(5)).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(RunnerClient, BundleIsReducedToThePlanAskedFor) {
+  v1::Bundle bundle = BundleLaunching("good");
+  bundle.add_plans()->set_workload("other");
+  bundle.set_ptx("ptx");
+  const auto one = WithOnlyPlan(bundle, "other");
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->plans_size(), 1);
+  EXPECT_EQ(one->ptx(), "ptx");
+  EXPECT_TRUE(absl::StrContains(WithOnlyPlan(bundle, "missing").status().message(), "w, other"));
+}
+
+}  // namespace
+}  // namespace sassay::wire
