@@ -22,3 +22,9 @@ find_path(SASSAY_CUDA_INCLUDE cuda.h
   HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include ${PROJECT_SOURCE_DIR}/.venv/cuda/include REQUIRED)
 find_program(SASSAY_NVCC nvcc
   HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin ${PROJECT_SOURCE_DIR}/.venv/cuda/bin REQUIRED)
+
+# Linked statically into the capture runtime, which lives in the candidate's process and shows it no symbols of ours.
+find_library(SASSAY_SECCOMP_ARCHIVE libseccomp.a REQUIRED)
+find_library(SASSAY_FFI_ARCHIVE NAMES libffi_pic.a libffi.a REQUIRED)
+# Reads the candidate's debug information, for source lines.
+pkg_check_modules(libdw REQUIRED IMPORTED_TARGET libdw)

@@ -1,0 +1,93 @@
+#include "agent/capture/host/guards.h"
+
+#include <malloc.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+#include "agent/capture/runtime/session.h"
+
+namespace sassay::capture {
+namespace {
+
+void OnCrash(int signal_number, siginfo_t* info, void*) {
+  alarm(2);  // the heap may be what broke: if recording hangs, the signal tells enough
+  WireWriter crash;
+  crash.Varint(1, static_cast<uint64_t>(signal_number));
+  crash.Signed(2, info->si_code);
+  crash.Fixed64(3, reinterpret_cast<uint64_t>(info->si_addr));
+  Session::Get().EmitRaw(kCrash, crash);
+  Session::Get().Leave(0);
+}
+
+const char* ForbiddenName(int number) {
+  switch (number) {
+    case SYS_execve:
+    case SYS_execveat:
+      return "execute another program";
+    case SYS_socket:
+      return "open a network socket";
+    case SYS_ptrace:
+    case SYS_process_vm_readv:
+    case SYS_process_vm_writev:
+      return "look into another process";
+    default:
+      return "start a process (fork, clone, system or popen)";
+  }
+}
+
+void OnForbiddenCall(int, siginfo_t* info, void*) {
+  Session::Get().Refuse(FindingCode::kHostLimit, std::string("host code tried to ") + ForbiddenName(info->si_syscall) +
+                                                     "; run() may only call the CUDA runtime");
+}
+
+void Handle(int signal_number, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+  sigaction(signal_number, &action, nullptr);
+}
+
+void UseAlternateStack() {
+  constexpr size_t kBytes = 256 << 10;  // unwinding needs tens of KiB
+  stack_t stack{};
+  stack.ss_sp = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  stack.ss_size = kBytes;
+  if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, nullptr);
+}
+
+}  // namespace
+
+void InstallCrashHandlers() {
+  UseAlternateStack();
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) Handle(number, OnCrash);
+  Handle(SIGSYS, OnForbiddenCall);
+}
+
+const char* ForbidProcesses() {
+  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+  if (filter == nullptr) return "seccomp_init failed";
+  int failed = 0;
+  for (int number : {SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(socket),
+                     SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev)}) {
+    failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 0);
+  }
+  failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+  // Its flags lie in memory, where a filter cannot see them; glibc falls back to clone.
+  failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+  failed |= seccomp_load(filter);
+  seccomp_release(filter);
+  return failed != 0 ? "the seccomp filter could not be loaded" : nullptr;
+}
+
+// malloc fills what it hands out with the complement of M_PERTURB's low byte, and does nothing for 0: 0x100 gives 0xFF.
+void PaintHeap(unsigned char byte) { mallopt(M_PERTURB, byte == 0xFF ? 0x100 : byte ^ 0xFF); }
+
+}  // namespace sassay::capture

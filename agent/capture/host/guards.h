@@ -1,0 +1,18 @@
+// What stands between hostile host code and the machine inside the candidate's own process: signals become records, and
+// starting processes or opening sockets is refused by name. The sandbox outside holds even if these are circumvented.
+#ifndef SASSAY_AGENT_CAPTURE_HOST_GUARDS_H_
+#define SASSAY_AGENT_CAPTURE_HOST_GUARDS_H_
+
+namespace sassay::capture {
+
+// SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT are recorded with the candidate's source position.
+void InstallCrashHandlers();
+// fork, clone (but threads), exec, sockets and ptrace raise SIGSYS, which refuses the candidate. Returns what is
+// missing if the kernel has no seccomp; the sandbox outside still limits processes.
+const char* ForbidProcesses();
+// Fills memory that malloc hands out with `byte` (needs glibc.malloc.tcache_count=0 in GLIBC_TUNABLES).
+void PaintHeap(unsigned char byte);
+
+}  // namespace sassay::capture
+
+#endif  // SASSAY_AGENT_CAPTURE_HOST_GUARDS_H_
