@@ -5,11 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "sassay/v1/bundle.pb.h"
 #include "sassay/v1/verdict.pb.h"
 
 namespace sassay {
+
+// Where a candidate's sources lie while they are compiled.
+inline constexpr absl::string_view kCandidateFolder = "/candidate";
 
 // A candidate that nvcc accepted. Plain data.
 //

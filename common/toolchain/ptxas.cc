@@ -42,7 +42,6 @@ SandboxPolicy MakePolicy(const Toolchain& toolchain, const std::string& folder) 
   policy.writable = {{folder, kWork}};
   policy.hidden.assign(std::begin(kHidden), std::end(kHidden));
   policy.address_space_bytes = uint64_t{8} << 30;
-  policy.tmp_bytes = 0;
   policy.processes = 64;
   return policy;
 }

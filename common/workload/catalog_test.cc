@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/workload/builtin_definitions.h"
@@ -159,6 +160,24 @@ TEST(WorkloadCatalog, GoldenTensorsArePartOfTheDigest) {
   EXPECT_EQ(first->GoldenPath(*first->FindDefinition("g")), directory->path() / "g.safetensors");
   Put(directory->path() / "g.safetensors", "two");
   EXPECT_NE(first->Resolve("g")->definition_sha256(), WorkloadCatalog::Load(paths)->Resolve("g")->definition_sha256());
+}
+
+// tests/data/workloads: what a user adds.
+TEST(WorkloadCatalog, LoadsTheOperatorsOfTheTests) {
+  const std::filesystem::path data = std::filesystem::path(SASSAY_TEST_DATA) / "workloads";
+  const std::filesystem::path paths[] = {data};
+  const auto catalog = WorkloadCatalog::Load(paths);
+  ASSERT_TRUE(catalog.ok()) << catalog.status();
+  const auto argmax = catalog->Resolve("row_argmax_m64_n128");
+  ASSERT_TRUE(argmax.ok()) << argmax.status();
+  EXPECT_EQ(argmax->outputs(0).dtype(), v1::DTYPE_INT32);
+  EXPECT_TRUE(std::filesystem::exists(catalog->GoldenPath(*catalog->FindDefinition("row_argmax_m64_n128"))));
+  const auto json = ReadFile(data / "rmsnorm_h256.json.in");
+  ASSERT_TRUE(json.ok());
+  const auto rmsnorm =
+      ParseDefinition(absl::StrReplaceAll(*json, {{"@REFERENCE_SHA256@", std::string(64, '0')}}));
+  ASSERT_TRUE(rmsnorm.ok()) << rmsnorm.status();
+  EXPECT_EQ(rmsnorm->reference_kind, ReferenceKind::kBundle);
 }
 
 TEST(WorkloadCatalog, MissingDirectoryIsNamed) {

@@ -91,7 +91,11 @@ function(sassay_fuzz_target name)
   target_link_libraries(${name} PRIVATE sassay_options ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-  add_test(NAME ${name} COMMAND ${name} -max_total_time=10 -timeout=10 -rss_limit_mb=2048 ${ARG_CORPUS})
+  # libFuzzer writes what it finds into the first folder, so that is never one of the source tree.
+  set(found ${CMAKE_BINARY_DIR}/fuzz/corpus/${name})
+  file(MAKE_DIRECTORY ${found})
+  add_test(NAME ${name} COMMAND ${name} -max_total_time=10 -timeout=10 -rss_limit_mb=2048
+    -artifact_prefix=${found}/ ${found} ${ARG_CORPUS})
   set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 120)
 endfunction()
 

@@ -1,0 +1,120 @@
+#include "agent/compile/failure.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "agent/compile/diagnostics.h"
+
+namespace sassay {
+namespace {
+
+using sassay::v1::Verdict;
+using sassay::v1::VerdictCode;
+
+constexpr absl::string_view kOtherTarget[] = {"not supported on .target", "requires .target", "requires target",
+                                              "cannot be compiled for architecture", "not supported for target"};
+constexpr absl::string_view kExhausted[] = {
+    "out of memory",   "memory exhausted",          "cannot allocate memory", "bad_alloc",     "no space left",
+    "file size limit", "memory allocation failure", "insufficient memory",    "file too large"};
+constexpr absl::string_view kVendorHeaders[] = {"cublas", "cudnn",    "cutensor", "cusparse",
+                                                "cufft",  "curand.h", "cusolver", "nccl"};
+
+template <size_t kCount>
+bool MentionsOneOf(absl::string_view text, const absl::string_view (&words)[kCount]) {
+  std::string lower = absl::AsciiStrToLower(text);
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](absl::string_view word) { return absl::StrContains(lower, word); });
+}
+
+bool AnyError(const StepFailure& failure, bool (*matches)(absl::string_view)) {
+  return std::any_of(failure.diagnostics.begin(), failure.diagnostics.end(),
+                     [&](const auto& d) { return d.severity() == "error" && matches(d.message()); });
+}
+
+bool SaysOtherTarget(absl::string_view message) { return MentionsOneOf(message, kOtherTarget); }
+
+bool MissesVendorHeader(absl::string_view message) {
+  return absl::StrContains(message, "No such file") && MentionsOneOf(message, kVendorHeaders);
+}
+
+// Processor time and memory killers end in SIGKILL, file size in SIGXFSZ.
+bool KilledByLimit(int status) { return status == 128 + SIGKILL || status == 128 + SIGXFSZ || status == 128 + SIGXCPU; }
+
+VerdictCode CodeOfTool(NvccTool tool) {
+  switch (tool) {
+    case NvccTool::kPtxas:
+      return sassay::v1::VERDICT_CODE_PTXAS_ERROR;
+    case NvccTool::kHostCompiler:
+      return sassay::v1::VERDICT_CODE_HOST_COMPILER_ERROR;
+    case NvccTool::kLinker:
+      return sassay::v1::VERDICT_CODE_LINK_ERROR;
+    case NvccTool::kFrontEnd:
+    case NvccTool::kFatbinary:
+      break;
+  }
+  return sassay::v1::VERDICT_CODE_NVCC_ERROR;
+}
+
+std::string HowItEnded(const StepFailure& failure) {
+  if (failure.status <= 128) return absl::StrCat("ended with status ", failure.status);
+  return absl::StrCat("was ended by signal ", failure.status - 128, " (", strsignal(failure.status - 128), ")");
+}
+
+std::string Reason(const StepFailure& failure, VerdictCode code) {
+  if (code == sassay::v1::VERDICT_CODE_COMPILE_LIMIT) {
+    return absl::StrCat(ToolName(failure.tool), " hit a limit of the compile sandbox: it ", HowItEnded(failure),
+                        "; simplify the templates, constant expressions or unrolling");
+  }
+  for (const auto& diagnostic : failure.diagnostics) {
+    if (diagnostic.severity() == "error") return DiagnosticLine(diagnostic);
+  }
+  return absl::StrCat(ToolName(failure.tool), " ", HowItEnded(failure), " and gave no message that names a line");
+}
+
+Verdict NewVerdict(VerdictCode code, std::string reason, absl::Duration wall) {
+  Verdict verdict;
+  verdict.set_status(sassay::v1::VERDICT_STATUS_COMPILE_ERROR);
+  verdict.set_stage(sassay::v1::STAGE_COMPILE);
+  verdict.set_code(code);
+  verdict.set_reason(reason);
+  auto* report = verdict.add_stages();
+  report->set_stage(sassay::v1::STAGE_COMPILE);
+  report->set_outcome(sassay::v1::StageReport::FAILED);
+  report->set_reason(std::move(reason));
+  report->set_wall_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(wall)));
+  verdict.mutable_versions()->set_sassay(SASSAY_VERSION);
+  return verdict;
+}
+
+}  // namespace
+
+VerdictCode ClassifyFailure(const StepFailure& failure) {
+  if (KilledByLimit(failure.status) || MentionsOneOf(failure.text, kExhausted))
+    return sassay::v1::VERDICT_CODE_COMPILE_LIMIT;
+  if (failure.tool == NvccTool::kPtxas && AnyError(failure, SaysOtherTarget))
+    return sassay::v1::VERDICT_CODE_WRONG_ARCH_PTX;
+  if (AnyError(failure, MissesVendorHeader)) return sassay::v1::VERDICT_CODE_FORBIDDEN_LIBRARY;
+  return CodeOfTool(failure.tool);
+}
+
+Verdict FailureVerdict(const StepFailure& failure, absl::Duration wall) {
+  VerdictCode code = ClassifyFailure(failure);
+  Verdict verdict = NewVerdict(code, Reason(failure, code), wall);
+  for (const auto& diagnostic : failure.diagnostics) *verdict.mutable_details()->add_diagnostics() = diagnostic;
+  return verdict;
+}
+
+Verdict TimeoutVerdict(NvccTool tool, absl::Duration timeout, absl::Duration wall) {
+  return NewVerdict(sassay::v1::VERDICT_CODE_COMPILE_TIMEOUT,
+                    absl::StrCat("the compilation took longer than ", absl::FormatDuration(timeout), " (it was at ",
+                                 ToolName(tool), "); simplify the templates, constant expressions or unrolling"),
+                    wall);
+}
+
+}  // namespace sassay

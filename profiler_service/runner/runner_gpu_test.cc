@@ -1,0 +1,209 @@
+// profiler-runner on a real GPU, as the service uses it: a sandboxed process of its own, memory that belongs to
+// another.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/toolchain/toolchain.h"
+#include "google/protobuf/text_format.h"
+#include "profiler_service/device/cuda/cuda_device.h"
+#include "profiler_service/device/cuda/test_kernels.h"
+#include "profiler_service/sanitize/sanitize.h"
+#include "profiler_service/timing/timing.h"
+#include "profiler_service/wire/runner_pool.h"
+
+namespace sassay::runner {
+namespace {
+
+constexpr char kDevice[] = "cuda:0";
+constexpr uint64_t kTensorBytes = 2000;
+constexpr uint64_t kOffset = 4096;
+
+std::string Pointer(int buffer) {
+  return absl::StrCat("arguments { data: '\\0\\0\\0\\0\\0\\0\\0\\0' relocations { pointer { buffer: ", buffer,
+                      " } } }");
+}
+
+// Raw bytes of an int argument.
+std::string Int(int value) {
+  std::string escaped;
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&escaped, "\\x", absl::Hex((value >> (8 * i)) & 0xff, absl::kZeroPad2));
+  return absl::StrCat("arguments { data: '", escaped, "' }");
+}
+
+class RunnerGpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = device::cuda::WhyNoGpu(); !reason.empty()) GTEST_SKIP() << reason;
+    auto judge = device::cuda::CudaDevice::Open("0", worker::RUN_MODE_PLAIN);
+    ASSERT_TRUE(judge.ok()) << judge.status();
+    judge_ = *std::move(judge);
+    auto memory = judge_->AllocateShared(4 * kOffset);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    memory_ = *std::move(memory);
+    for (uint32_t i = 0; i < 2; ++i) {
+      worker::SharedRegion region;
+      region.set_buffer(i);
+      region.set_object_bytes(memory_.object_bytes);
+      region.set_offset_bytes(kOffset * (i + 1));
+      region.set_size_bytes(kTensorBytes);
+      regions_.push_back(region);
+    }
+    descriptors_ = {memory_.fd.get()};
+    wire::RunnerPoolOptions options;
+    options.runner_program = absl::StrCat(std::getenv("SASSAY_TEST_BIN"), "/profiler-runner");
+    options.allow_unsandboxed = AllowUnsandboxed{"test on a machine without sandbox"};
+    pool_ = std::make_unique<wire::RunnerPool>(options);
+  }
+
+  // One launch with the arguments given; A is buffer 0, C buffer 1.
+  v1::Bundle BundleLaunching(const std::string& kernel, const std::string& arguments, int blocks = 1, int threads = 1) {
+    v1::Bundle bundle = device::cuda::TestKernels();
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("buffers { kind: BUFFER_KIND_INPUT name: 'A' size_bytes: ", kTensorBytes,
+                     " } buffers { kind: BUFFER_KIND_OUTPUT name: 'C' size_bytes: ", kTensorBytes,
+                     " } steady { launch { kernel: '", kernel, "' grid { x: ", blocks,
+                     " y: 1 z: 1 } block { x: ", threads, " y: 1 z: 1 } ", arguments, " } }"),
+        bundle.add_plans()));
+    return bundle;
+  }
+
+  absl::StatusOr<worker::RunnerReply> Run(const v1::Bundle& bundle, absl::Duration deadline = absl::Seconds(20)) {
+    auto runner = pool_->Acquire(kDevice, worker::RUN_MODE_PLAIN, absl::Now() + absl::Seconds(60));
+    if (!runner.ok()) return runner.status();
+    const std::vector<absl::StatusOr<worker::RunnerReply>> replies = {(*runner)->Load(bundle, worker::RUN_MODE_PLAIN),
+                                                                      (*runner)->Bind(regions_, descriptors_),
+                                                                      (*runner)->Setup(1, deadline)};
+    for (const auto& reply : replies) {
+      if (!reply.ok() || reply->outcome() != worker::RUN_OUTCOME_OK) return reply;
+    }
+    return (*runner)->Steady(2, deadline);
+  }
+
+  void ExpectFault(const std::string& kernel, const std::string& arguments, v1::VerdictCode code) {
+    const auto reply = Run(BundleLaunching(kernel, arguments));
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    EXPECT_EQ(reply->outcome(), worker::RUN_OUTCOME_FAULT) << reply->message();
+    EXPECT_EQ(v1::VerdictCode_Name(reply->code()), v1::VerdictCode_Name(code)) << reply->message();
+    EXPECT_TRUE(absl::StrContains(reply->message(), kernel)) << reply->message();
+  }
+
+  template <typename T>
+  T ReadOutput(uint64_t index) {
+    T value{};
+    EXPECT_TRUE(judge_
+                    ->Read(absl::MakeSpan(reinterpret_cast<char*>(&value), sizeof(value)),
+                           memory_.address + 2 * kOffset + index * sizeof(T))
+                    .ok());
+    return value;
+  }
+
+  std::unique_ptr<device::Device> judge_;
+  device::SharedMemory memory_;
+  std::vector<worker::SharedRegion> regions_;
+  std::vector<int> descriptors_;
+  std::unique_ptr<wire::RunnerPool> pool_;
+};
+
+TEST_F(RunnerGpuTest, WritesIntoMemoryThatBelongsToAnotherProcess) {
+  std::vector<float> input(kTensorBytes / 4, 3.0f);
+  ASSERT_TRUE(
+      judge_
+          ->Write(memory_.address + kOffset, absl::MakeSpan(reinterpret_cast<const char*>(input.data()), kTensorBytes))
+          .ok());
+  const auto reply = Run(BundleLaunching("add", Pointer(0) + Pointer(0) + Pointer(1) + Int(500), 2, 256));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->outcome(), worker::RUN_OUTCOME_OK) << reply->message();
+  EXPECT_EQ(ReadOutput<float>(0), 6.0f);
+  EXPECT_EQ(ReadOutput<float>(499), 6.0f);
+  EXPECT_GT(reply->device_ns(), 0u);
+}
+
+TEST_F(RunnerGpuTest, EndlessKernelIsATimeoutAtItsDeadlineAndTheGpuIsFreeAgain) {
+  const absl::Time start = absl::Now();
+  const auto reply = Run(BundleLaunching("spins_for_ever", ""), absl::Seconds(1));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->outcome(), worker::RUN_OUTCOME_TIMEOUT);
+  EXPECT_EQ(reply->code(), v1::VERDICT_CODE_KERNEL_TIMEOUT);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(15));
+  const auto next = Run(BundleLaunching("add", Pointer(0) + Pointer(0) + Pointer(1) + Int(500), 2, 256));
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->outcome(), worker::RUN_OUTCOME_OK) << next->message();
+}
+
+TEST_F(RunnerGpuTest, FaultsHaveTheirNames) {
+  ExpectFault("stores_far_away", Pointer(1), v1::VERDICT_CODE_ILLEGAL_ADDRESS);
+  ExpectFault("stores_misaligned", Pointer(1), v1::VERDICT_CODE_MISALIGNED);
+  ExpectFault("fails_an_assert", Int(1), v1::VERDICT_CODE_ASSERT);
+}
+
+TEST_F(RunnerGpuTest, TrapIsAFaultOfTheCandidate) {
+  const auto reply = Run(BundleLaunching("traps", ""));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->outcome(), worker::RUN_OUTCOME_FAULT) << reply->message();
+}
+
+TEST_F(RunnerGpuTest, WhatTheKernelPrintsComesBack) {
+  const auto reply = Run(BundleLaunching("prints", "", 1, 2));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_TRUE(absl::StrContains(reply->device_output(), "hello from thread 1")) << reply->device_output();
+}
+
+TEST_F(RunnerGpuTest, TimingGivesSamplesAndClocks) {
+  const v1::Bundle bundle = BundleLaunching("add", Pointer(0) + Pointer(0) + Pointer(1) + Int(500), 2, 256);
+  timing::TimingRequest request;
+  request.device = kDevice;
+  request.bundle = &bundle;
+  request.regions = regions_;
+  request.descriptors = descriptors_;
+  const auto timing = timing::Time(request, *pool_);
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  ASSERT_EQ(timing->status(), v1::Timing::MEASURED) << timing->reason();
+  EXPECT_EQ(timing->candidate().samples_ns_size(), static_cast<int>(timing::kSamples));
+  EXPECT_GT(timing->candidate().median_ns(), 500.0);
+  EXPECT_LT(timing->candidate().median_ns(), 1e6);
+  EXPECT_GT(timing->sm_clock_max_mhz(), 0u) << timing->reason();
+}
+
+TEST_F(RunnerGpuTest, MemcheckNamesTheStorePastTheEnd) {
+  const auto toolchain = FindToolchain();
+  if (!toolchain.ok() || toolchain->compute_sanitizer.empty()) GTEST_SKIP() << "no compute-sanitizer here";
+  v1::Bundle bundle = BundleLaunching("stores_past_the_end", Pointer(1) + Int(kTensorBytes / 2), 2, 512);
+  auto& source = *bundle.add_sources();
+  source.set_path("test_kernels.cu");
+  sanitize::SanitizeRequest request;
+  request.device = kDevice;
+  request.bundle = &bundle;
+  request.regions = regions_;
+  request.descriptors = descriptors_;
+  const auto result = sanitize::Sanitize(request, *pool_, toolchain->compute_sanitizer);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->status, sanitize::Sanitization::Status::kFindings) << result->reason;
+  const v1::Finding& finding = result->findings.at(0);
+  EXPECT_EQ(finding.code(), v1::VERDICT_CODE_OOB_GLOBAL_WRITE);
+  EXPECT_EQ(finding.buffer(), "C") << finding.message();
+  EXPECT_EQ(finding.distance_bytes(), 0) << finding.message();
+  EXPECT_EQ(finding.where().kernel(), "stores_past_the_end");
+  EXPECT_TRUE(absl::StartsWith(finding.where().source_line(), "test_kernels.cu:")) << finding.where().source_line();
+}
+
+TEST_F(RunnerGpuTest, MemcheckFindsNothingInAGoodKernel) {
+  const auto toolchain = FindToolchain();
+  if (!toolchain.ok() || toolchain->compute_sanitizer.empty()) GTEST_SKIP() << "no compute-sanitizer here";
+  const v1::Bundle bundle = BundleLaunching("add", Pointer(0) + Pointer(0) + Pointer(1) + Int(500), 2, 256);
+  sanitize::SanitizeRequest request;
+  request.device = kDevice;
+  request.bundle = &bundle;
+  request.regions = regions_;
+  request.descriptors = descriptors_;
+  const auto result = sanitize::Sanitize(request, *pool_, toolchain->compute_sanitizer);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->status, sanitize::Sanitization::Status::kClean) << result->reason;
+}
+
+}  // namespace
+}  // namespace sassay::runner
