@@ -44,7 +44,7 @@ class SqliteStore : public Store {
                Callback<absl::optional<Lease>> done) override {
     writer_.Post<absl::optional<Lease>>(
         [owner = std::string(owner), now, expires_at](Db& db) { return sqlite::Acquire(db, owner, now, expires_at); },
-        std::move(done));
+        std::move(done), Durability::kProcess);
   }
 
   void Append(const Lease& lease, Event event, Callback<Event> done) override {

@@ -1,5 +1,6 @@
 #include "profiler_service/store/sqlite_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -50,7 +51,18 @@ void SqliteWriter::Commit(std::vector<Operation>& batch) {
   }
 }
 
+absl::Status SqliteWriter::Demand(Durability durability) {
+  if (durability == demanded_) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      db_->Execute(durability == Durability::kDisk ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
+  demanded_ = durability;
+  return absl::OkStatus();
+}
+
 absl::Status SqliteWriter::RunInTransaction(Operation* first, size_t count) {
+  const bool relaxed = std::all_of(
+      first, first + count, [](const Operation& operation) { return operation.durability == Durability::kProcess; });
+  RETURN_IF_ERROR(Demand(relaxed ? Durability::kProcess : Durability::kDisk));
   RETURN_IF_ERROR(db_->Execute("BEGIN IMMEDIATE"));
   absl::Status status;
   for (size_t i = 0; i < count && status.ok(); ++i) {

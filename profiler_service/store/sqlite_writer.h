@@ -17,6 +17,10 @@
 
 namespace sassay::store {
 
+// Whether an answer waits for the disk. kProcess survives a SIGKILL, but not a power cut unless something durable
+// follows.
+enum class Durability { kDisk, kProcess };
+
 // Owns the one connection that writes, and its thread. Thread-safe.
 //
 // An operation reads first and writes only once it is sure: an error of its own (NOT_FOUND, ABORTED…) leaves nothing
@@ -29,8 +33,10 @@ class SqliteWriter {
   ~SqliteWriter();
 
   // Runs `operation` inside a transaction and, once that is durable, `done` with its answer. `operation` may run twice.
+  // Only a transaction whose operations are all kProcess goes without fsync.
   template <typename T>
-  void Post(std::function<absl::StatusOr<T>(Db&)> operation, Callback<T> done) {
+  void Post(std::function<absl::StatusOr<T>(Db&)> operation, Callback<T> done,
+            Durability durability = Durability::kDisk) {
     auto answer = std::make_shared<absl::StatusOr<T>>(absl::UnknownError("not run"));
     Enqueue({[operation = std::move(operation), answer](Db& db) {
                *answer = operation(db);
@@ -39,13 +45,15 @@ class SqliteWriter {
              [answer, done = std::move(done)](const absl::Status& committed) {
                if (!committed.ok()) *answer = committed;
                done(std::move(*answer));
-             }});
+             },
+             durability});
   }
 
  private:
   struct Operation {
     std::function<absl::Status(Db&)> run;
     std::function<void(const absl::Status&)> done;
+    Durability durability = Durability::kDisk;
     absl::Status status = absl::OkStatus();
   };
 
@@ -55,8 +63,10 @@ class SqliteWriter {
   bool SomethingToDo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !pending_.empty(); }
   void Commit(std::vector<Operation>& batch);
   absl::Status RunInTransaction(Operation* first, size_t count);
+  absl::Status Demand(Durability durability);
 
   const std::unique_ptr<Db> db_;
+  Durability demanded_ = Durability::kDisk;
   absl::Mutex mutex_;
   std::vector<Operation> pending_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -121,7 +121,8 @@ class Store {
   virtual void Submit(NewSubmission submission, Callback<Submitted> done) = 0;
 
   // Takes the next submission: tenants in turn, the oldest of the tenant first; none of those past their queue
-  // deadline. Nothing if nothing waits.
+  // deadline. Nothing if nothing waits. A lease survives the death of its process; a power cut may forget it (then
+  // nobody is left who holds it), so that taking work need not wait for the disk.
   virtual void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
                        Callback<absl::optional<Lease>> done) = 0;
 

@@ -1,0 +1,99 @@
+// SIGKILL at any moment: every accepted submission ends with exactly one verdict.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/fd.h"
+#include "common/base/files.h"
+#include "common/process/subprocess.h"
+#include "profiler_service/store/sqlite_store.h"
+
+namespace sassay::queue {
+namespace {
+
+constexpr int kSubmissions = 200;
+constexpr int kKills = 30;
+
+class CrashTest : public testing::Test {
+ protected:
+  std::string database() const { return directory_.path() / "sassay.db"; }
+
+  // Starts the helper, kills it after `lines` lines with news (never if negative). True if it came to its end.
+  bool RunAndKillAfter(int lines) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    UniqueFd ours(ends[0]), theirs(ends[1]);
+    Command command;
+    command.argv = {SASSAY_CRASH_HELPER, database(), absl::StrCat(kSubmissions)};
+    command.inherit_fds = {{theirs.get(), STDOUT_FILENO}};
+    auto helper = Subprocess::Start(command);
+    EXPECT_TRUE(helper.ok()) << helper.status();
+    if (!helper.ok()) return true;
+    theirs.reset();
+    FILE* output = fdopen(ours.release(), "r");
+    bool done = false;
+    char line[256];
+    while (lines != 0 && fgets(line, sizeof(line), output) != nullptr) {
+      const size_t known = accepted_.size();
+      done |= Note(line);
+      const bool news = accepted_.size() > known || absl::StartsWith(line, "running");
+      if (lines > 0 && news) --lines;
+    }
+    helper->Kill();
+    EXPECT_TRUE(helper->Wait(absl::Now() + absl::Seconds(30)).ok());
+    // What was still in the pipe was said before the end, and counts.
+    while (fgets(line, sizeof(line), output) != nullptr) done |= Note(line);
+    fclose(output);
+    return done;
+  }
+
+  bool Note(const std::string& text) {
+    const std::vector<std::string> words = absl::StrSplit(absl::StripSuffix(text, "\n"), ' ');
+    if (words.size() == 3 && words[0] == "accepted") {
+      const std::string& id = accepted_.emplace(words[1], words[2]).first->second;
+      EXPECT_EQ(id, words[2]) << "request " << words[1] << " was accepted twice";
+    }
+    return words[0] == "done";
+  }
+
+  TemporaryDirectory directory_ = *TemporaryDirectory::Create("crash_test");
+  std::map<std::string, std::string> accepted_;
+};
+
+TEST_F(CrashTest, EveryAcceptedSubmissionEndsWithExactlyOneVerdict) {
+  std::mt19937 random(20260101);
+  std::uniform_int_distribution<int> when(1, 24);
+  int kills = 0;
+  while (kills < kKills && !RunAndKillAfter(when(random))) ++kills;
+  EXPECT_GE(kills, kKills / 2);
+  ASSERT_TRUE(RunAndKillAfter(-1));
+  ASSERT_EQ(accepted_.size(), size_t{kSubmissions});
+
+  const auto store = *store::OpenSqliteStore(database());
+  int retried = 0;
+  for (const auto& [request, id] : accepted_) {
+    EXPECT_EQ(store->Get("ann", id)->state, store::State::kFinished);
+    const auto events = *store->Events(id, 0, 1000);
+    int verdicts = 0;
+    for (size_t i = 0; i < events.size(); ++i) {
+      EXPECT_EQ(events[i].sequence(), i + 1);
+      verdicts += events[i].has_verdict();
+      retried += events[i].has_retrying();
+    }
+    EXPECT_EQ(verdicts, 1) << request;
+    EXPECT_TRUE(events.back().has_verdict());
+  }
+  EXPECT_GT(retried, 0) << "no kill hit a run: the test has proved nothing";
+}
+
+}  // namespace
+}  // namespace sassay::queue
