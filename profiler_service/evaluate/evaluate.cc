@@ -79,12 +79,41 @@ class Evaluator {
   MaybeFailure Attempt() {
     evaluation_.seen_.numerics.reset();
     tried_.clear();
+    if (MaybeFailure failure = OpenReference()) return failure;
     CandidateSession session(context_, sassay::worker::RUN_MODE_PLAIN);
     MaybeFailure failure = Cases(session);
     evaluation_.seen_.device_output = session.device_output();
     evaluation_.device_ns_ += session.device_ns();
     evaluation_.versions_ = session.versions();
     return failure;
+  }
+
+  // The reference's trouble is ours, whatever it is.
+  static MaybeFailure Ours(MaybeFailure failure) {
+    if (!failure.has_value() || verdict::IsInfrastructure(failure->code) ||
+        failure->code == sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT) {
+      return failure;
+    }
+    failure->code = sassay::v1::VERDICT_CODE_INTERNAL;
+    failure->reason = absl::StrCat("the workload's reference kernel failed: ", failure->reason);
+    return failure;
+  }
+
+  MaybeFailure OpenReference() {
+    reference_.reset();
+    if (context_.reference == nullptr) return absl::nullopt;
+    reference_context_.emplace(StageContext{*context_.reference, context_.workers, context_.deadline,
+                                            context_.device_deadline, context_.faults_need_proof, nullptr});
+    reference_.emplace(*reference_context_, sassay::worker::RUN_MODE_PLAIN);
+    return Ours(reference_->Open(seeds_.Get("decoy", 0), seeds_.Get("poison", 0)));
+  }
+
+  // Computes what is right for a case, in the reference's own runner.
+  MaybeFailure RunReference(uint64_t seed, const std::string& distribution) {
+    if (!reference_.has_value()) return absl::nullopt;
+    if (MaybeFailure failure = reference_->Fill(seed, distribution)) return Ours(std::move(failure));
+    if (MaybeFailure failure = reference_->Steady(seed)) return Ours(std::move(failure));
+    return Ours(reference_->Adopt());
   }
 
   MaybeFailure Cases(CandidateSession& session) {
@@ -97,7 +126,9 @@ class Evaluator {
 
   MaybeFailure Case(CandidateSession& session, size_t index, uint64_t repetition) {
     const std::string& distribution = plan_.distributions[index];
-    if (MaybeFailure failure = session.Fill(seeds_.Get("inputs", index), distribution)) return failure;
+    const uint64_t seed = seeds_.Get("inputs", index);
+    if (MaybeFailure failure = RunReference(seed, distribution)) return failure;
+    if (MaybeFailure failure = session.Fill(seed, distribution)) return failure;
     if (MaybeFailure failure = session.Steady(seeds_.Get("poison", 1 + index + (repetition << 32)))) return failure;
     JudgeReply reply;
     if (MaybeFailure failure = session.Compare(reply)) return failure;
@@ -151,6 +182,8 @@ class Evaluator {
   const StageContext& context_;
   const Seeds& seeds_;
   const EvaluatePlan& plan_;
+  absl::optional<StageContext> reference_context_;
+  absl::optional<CandidateSession> reference_;
   std::vector<std::string> tried_;
   Numerics first_;
   Evaluation evaluation_;

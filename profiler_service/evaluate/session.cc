@@ -11,6 +11,8 @@ namespace {
 
 using sassay::worker::RunnerReply;
 
+// A time-out below this is not held against a candidate.
+constexpr absl::Duration kFairDeadline = absl::Seconds(2);
 constexpr size_t kDeviceOutputBytes = 64 << 10;
 
 sassay::v1::VerdictCode CodeOfOutcome(const RunnerReply& reply) {
@@ -64,11 +66,18 @@ MaybeFailure CandidateSession::TakeReply(const absl::StatusOr<RunnerReply>& repl
   device_ns_ += reply_.device_ns();
   const size_t room = kDeviceOutputBytes - std::min(kDeviceOutputBytes, device_output_.size());
   device_output_ += reply_.device_output().substr(0, room);
-  return FailureOf(reply_);
+  MaybeFailure failure = FailureOf(reply_);
+  // A kernel that was given next to no time, because the job's was used up, has not been slow.
+  if (failure.has_value() && reply_.outcome() == sassay::worker::RUN_OUTCOME_TIMEOUT &&
+      given_ < std::min(context_.device_deadline, kFairDeadline)) {
+    failure->code = sassay::v1::VERDICT_CODE_QUEUE_DEADLINE;
+    failure->reason = "the run's deadline passed before the candidate could be judged; ask for a longer one";
+  }
+  return failure;
 }
 
-absl::Duration CandidateSession::DeviceDeadline() const {
-  return std::clamp(context_.deadline - absl::Now(), absl::Milliseconds(1), context_.device_deadline);
+absl::Duration CandidateSession::DeviceDeadline() {
+  return given_ = std::clamp(context_.deadline - absl::Now(), absl::Milliseconds(1), context_.device_deadline);
 }
 
 }  // namespace sassay::evaluate

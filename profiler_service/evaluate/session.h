@@ -46,7 +46,7 @@ class CandidateSession {
 
  private:
   MaybeFailure TakeReply(const absl::StatusOr<sassay::worker::RunnerReply>& reply);
-  absl::Duration DeviceDeadline() const;
+  absl::Duration DeviceDeadline();
 
   const StageContext& context_;
   const sassay::worker::RunMode mode_;
@@ -56,6 +56,7 @@ class CandidateSession {
   sassay::v1::Versions versions_;
   std::string device_output_;
   uint64_t device_ns_ = 0;
+  absl::Duration given_;  // the latest request's deadline
 };
 
 // What a runner's reply says about the candidate; nothing if it went well.

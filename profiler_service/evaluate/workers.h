@@ -64,6 +64,8 @@ struct StageContext {
   absl::Duration device_deadline = absl::Seconds(10);
   // A fault must happen again in a fresh runner before it is the candidate's: hardware can fail, an emulator does not.
   bool faults_need_proof = true;
+  // The approved kernel that says what is right, where the workload's reference is one; null otherwise.
+  const admission::AdmittedBundle* reference = nullptr;
 };
 
 }  // namespace sassay::evaluate

@@ -52,6 +52,14 @@ JudgeReply Judge::Ready() const {
   reply.set_ready(true);
   reply.mutable_versions()->set_device(device_.info().model);
   reply.mutable_versions()->set_driver(device_.info().driver_version);
+  sassay::worker::DeviceDescription* device = reply.mutable_device();
+  device->set_kind(device_.info().kind);
+  device->set_model(device_.info().model);
+  device->set_uuid(device_.info().uuid);
+  device->set_arch(device_.info().arch);
+  device->set_driver_version(device_.info().driver_version);
+  device->set_multiprocessors(device_.info().multiprocessors);
+  device->set_memory_bytes(device_.info().memory_bytes);
   return reply;
 }
 

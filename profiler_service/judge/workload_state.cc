@@ -66,7 +66,7 @@ absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workl
   }
   const std::shared_ptr<WorkloadState> state(new WorkloadState(workload, options));
   RETURN_IF_ERROR(state->ReadTolerances(*definition));
-  if (definition->reference_kind == ReferenceKind::kGolden) {
+  if (definition->reference_kind == ReferenceKind::kGolden && distribution != "decoy") {
     RETURN_IF_ERROR(state->LoadGolden(options.catalog->GoldenPath(*definition).string()));
     return state;
   }

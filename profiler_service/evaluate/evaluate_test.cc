@@ -1,0 +1,209 @@
+#include "profiler_service/evaluate/evaluate.h"
+
+#include <cstring>
+
+#include "absl/time/clock.h"
+#include "common/bundle/bundle.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "profiler_service/admission/testing/example_bundle.h"
+#include "profiler_service/evaluate/testing/fake_workers.h"
+
+namespace sassay::evaluate {
+namespace {
+
+using namespace sassay::v1;  // NOLINT: codes
+using sassay::worker::RUN_OUTCOME_FAULT;
+using sassay::worker::RUN_OUTCOME_INFRA;
+using sassay::worker::RUN_OUTCOME_TIMEOUT;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+admission::AdmittedBundle Example() {
+  auto result = admission::Admit(admission::ExampleBundle().SerializeAsString(), admission::ExampleWorkload(), {},
+                                 admission::ExampleDevice());
+  return std::get<admission::AdmittedBundle>(std::move(result));
+}
+
+class EvaluateTest : public testing::Test {
+ protected:
+  Evaluation Run(std::vector<FakeKernel> kernels, bool proof = true) {
+    FakeWorkers workers(judge_, std::move(kernels));
+    const StageContext context{bundle_, workers, absl::Now() + absl::Minutes(1), absl::Seconds(10), proof, nullptr};
+    Evaluation evaluation = Evaluate(context, seeds_, plan_);
+    runners_ = workers.started();
+    return evaluation;
+  }
+
+  VerdictCode CodeOf(const Evaluation& evaluation) {
+    return evaluation.passed() ? VERDICT_CODE_OK : evaluation.seen().failure->code;
+  }
+
+  const admission::AdmittedBundle bundle_ = Example();
+  InProcessJudge judge_;
+  Seeds seeds_ = SeedPool("a secret of sixteen bytes").Fresh();
+  EvaluatePlan plan_{{"normal", "outliers", "structured"}, true};
+  int runners_ = 0;
+};
+
+TEST_F(EvaluateTest, HonestKernelPassesEveryCaseInOneRunner) {
+  const Evaluation evaluation = Run({HonestGemm});
+  EXPECT_TRUE(evaluation.passed()) << evaluation.seen().failure->reason;
+  EXPECT_THAT(evaluation.seen().numerics->distributions(), ElementsAre("normal", "outliers", "structured", "normal"));
+  EXPECT_TRUE(evaluation.seen().numerics->passed());
+  EXPECT_EQ(evaluation.seen().replay_id, seeds_.replay_id());
+  EXPECT_EQ(runners_, 1);
+  EXPECT_EQ(evaluation.device_ns(), 7000u);  // load, bind, setup and four calls of 1 us
+}
+
+TEST_F(EvaluateTest, LeavesNoMemoryBehindInTheJudge) {
+  Run({HonestGemm});
+  EXPECT_EQ(judge_.objects(), 0u);
+}
+
+TEST_F(EvaluateTest, WrongOutputIsAMismatchWithThePatternInTheReason) {
+  const Evaluation evaluation = Run({[](int, Tensors& tensors) {
+    GemmRows(tensors, 0, 64);
+    for (int i = 48 * 512; i < 64 * 512; ++i) tensors["C"][i] = 0;
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_MISMATCH);
+  EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("all errors have row >= 48"));
+  EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("inputs: normal"));
+}
+
+TEST_F(EvaluateTest, SkippedTileIsUnwrittenOutput) {
+  const Evaluation evaluation = Run({[](int, Tensors& tensors) {
+    GemmRows(tensors, 0, 48);
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_UNWRITTEN_OUTPUT);
+  EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("row >= 48"));
+}
+
+TEST_F(EvaluateTest, NansAreNonFinite) {
+  const Evaluation evaluation = Run({[](int, Tensors& tensors) {
+    std::memset(tensors["C"].data(), 0xff, tensors["C"].size());
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_NON_FINITE);
+}
+
+TEST_F(EvaluateTest, KernelThatRepeatsItsFirstAnswerIsFoundByTheSecondCase) {
+  std::string memory;
+  const Evaluation evaluation = Run({[&memory](int call, Tensors& tensors) {
+    if (call == 0) {
+      GemmRows(tensors, 0, 64);
+      memory.assign(tensors["C"].data(), tensors["C"].size());
+    }
+    std::memcpy(tensors["C"].data(), memory.data(), memory.size());
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_MISMATCH);
+  EXPECT_THAT(evaluation.seen().numerics->distributions(), SizeIs(2));
+}
+
+TEST_F(EvaluateTest, WrongOnlyWhenRepeatedIsNondeterministic) {
+  const Evaluation evaluation = Run({[](int call, Tensors& tensors) {
+    GemmRows(tensors, 0, call == 3 ? 63 : 64);
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_NONDETERMINISTIC);
+}
+
+TEST_F(EvaluateTest, SmallDifferencesFromRunToRunAreOnlyReported) {
+  const Evaluation evaluation = Run({[](int call, Tensors& tensors) {
+    GemmRows(tensors, 0, 64);
+    if (call == 3) tensors["C"][0] ^= 1;
+    return Ended();
+  }});
+  EXPECT_TRUE(evaluation.passed());
+  EXPECT_THAT(evaluation.notes(), ElementsAre(HasSubstr("differ from run to run")));
+}
+
+TEST_F(EvaluateTest, GuardBandsComeBeforeTheOutputs) {
+  const Evaluation evaluation = Run({[](int, Tensors& tensors) {
+    tensors["C"].data()[tensors["C"].size()] ^= 1;
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_GUARD_BAND);
+  EXPECT_EQ(evaluation.seen().failure->findings.at(0).buffer(), "C");
+}
+
+TEST_F(EvaluateTest, ModifiedInputIsFoundThoughTheOutputIsRight) {
+  const Evaluation evaluation = Run({[](int, Tensors& tensors) {
+    GemmRows(tensors, 0, 64);
+    tensors["A"][5] ^= 1;
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_INPUT_MODIFIED);
+}
+
+sassay::worker::RunnerReply Fault(int, Tensors&) {
+  return Ended(RUN_OUTCOME_FAULT, VERDICT_CODE_ILLEGAL_ADDRESS, "illegal address in gemm");
+}
+sassay::worker::RunnerReply Hang(int, Tensors&) {
+  return Ended(RUN_OUTCOME_TIMEOUT, VERDICT_CODE_KERNEL_TIMEOUT, "gemm did not end by its deadline of 10 s");
+}
+sassay::worker::RunnerReply Lost(int, Tensors&) { return sassay::worker::RunnerReply(); }
+
+TEST_F(EvaluateTest, AFaultIsTheCandidatesOnlyIfItHappensAgain) {
+  const Evaluation evaluation = Run({Fault});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_ILLEGAL_ADDRESS);
+  EXPECT_EQ(runners_, 2);
+}
+
+TEST_F(EvaluateTest, AFaultThatDoesNotHappenAgainIsTheDevices) {
+  const Evaluation evaluation = Run({Fault, HonestGemm});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_DEVICE_LOST);
+  EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("did not happen again"));
+}
+
+TEST_F(EvaluateTest, AnEmulatorsWordNeedsNoProof) {
+  const Evaluation evaluation = Run({Hang}, /*proof=*/false);
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_KERNEL_TIMEOUT);
+  EXPECT_EQ(runners_, 1);
+}
+
+TEST_F(EvaluateTest, ALostRunnerIsTriedOnceMore) {
+  EXPECT_TRUE(Run({Lost, HonestGemm}).passed());
+  EXPECT_EQ(CodeOf(Run({Lost})), VERDICT_CODE_RUNNER_LOST);
+  EXPECT_EQ(runners_, 2);
+}
+
+TEST_F(EvaluateTest, ALostJudgeIsTriedOnceMore) {
+  judge_.Kill();
+  const Evaluation evaluation = Run({HonestGemm});
+  EXPECT_TRUE(evaluation.passed());
+  EXPECT_THAT(evaluation.notes(), ElementsAre(HasSubstr("evaluate began again: judge")));
+}
+
+TEST_F(EvaluateTest, WhatTheEmulatorLacksIsInfrastructureAndIsNotTriedAgain) {
+  const Evaluation evaluation = Run({[](int, Tensors&) {
+    return Ended(RUN_OUTCOME_INFRA, VERDICT_CODE_EMULATOR_LACKS, "emulator lacks wgmma.mma_async (PTX line 88)");
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_EMULATOR_LACKS);
+  EXPECT_EQ(runners_, 1);
+}
+
+TEST_F(EvaluateTest, AKernelThatWasGivenNoTimeHasNotBeenSlow) {
+  FakeWorkers workers(judge_, {Hang});
+  const StageContext context{bundle_,           workers, absl::Now() + absl::Milliseconds(500),
+                             absl::Seconds(10), false,   nullptr};
+  EXPECT_EQ(CodeOf(Evaluate(context, seeds_, plan_)), VERDICT_CODE_QUEUE_DEADLINE);
+}
+
+TEST_F(EvaluateTest, ReplayedSeedsShowTheSameWorstElement) {
+  const FakeKernel wrong = [](int, Tensors& tensors) {
+    std::memset(tensors["C"].data(), 0, tensors["C"].size());
+    return Ended();
+  };
+  const Evaluation first = Run({wrong});
+  seeds_ = *SeedPool("a secret of sixteen bytes").Replay(first.seen().replay_id);
+  const Evaluation second = Run({wrong});
+  EXPECT_EQ(first.seen().numerics->SerializeAsString(), second.seen().numerics->SerializeAsString());
+}
+
+}  // namespace
+}  // namespace sassay::evaluate

@@ -1,0 +1,59 @@
+// Small decisions of the pipeline, pure, and the buffers that sanitize and timing hand to a runner.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_CASES_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_CASES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/workload/definition.h"
+#include "profiler_service/evaluate/evaluate.h"
+#include "profiler_service/evaluate/judge_case.h"
+#include "profiler_service/verdict/observations.h"
+
+namespace sassay::pipeline {
+
+// Calls that a whole job makes on an emulated device, in units of a plain one: setup and evaluate, the checked run
+// (about three times as slow), the counted run.
+inline constexpr int kEmulatedCalls = 10;
+
+// The input cases of a workload: the definition's distributions, then those that find cheats ("structured", "small").
+// On an emulated device, where a call may take seconds, three of them and no repetition beyond 10 MFLOP: deterministic,
+// so that a replay makes the same cases. Golden tensors are one case.
+evaluate::EvaluatePlan CasesFor(const Definition& definition, const sassay::v1::Workload& workload, bool emulated);
+
+// Whether a checked run may tell why evaluate failed. Not where the failure is ours, the launch was refused, or an
+// endless kernel would only use up another deadline.
+bool SanitizeCanExplain(const verdict::Failure& failure);
+// Memory misuse and faults are diagnosed even if nobody asked for the stage.
+bool IsMisuse(const verdict::Failure& failure);
+// Whether the device itself may be unusable now.
+bool MayHaveWedged(const verdict::Failure& failure);
+
+// The judge's buffers for one run, with the bundle cut to the plan that runs.
+class CandidateBuffers {
+ public:
+  CandidateBuffers(const admission::AdmittedBundle& bundle, evaluate::JudgePort& judge, absl::Time deadline,
+                   const evaluate::Seeds& seeds)
+      : admitted_(bundle), seeds_(seeds), case_(bundle, judge, deadline) {}
+
+  // Decoys first. A Status is our own trouble.
+  absl::Status Prepare();
+  // The inputs that count.
+  absl::Status Refill();
+
+  const sassay::v1::Bundle& bundle() const { return bundle_; }
+  const std::vector<sassay::worker::SharedRegion>& regions() const { return case_.regions(); }
+  const std::vector<int>& descriptors() const { return descriptors_; }
+
+ private:
+  const admission::AdmittedBundle& admitted_;
+  const evaluate::Seeds& seeds_;
+  evaluate::JudgeCase case_;
+  sassay::v1::Bundle bundle_;
+  std::vector<int> descriptors_;
+};
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_CASES_H_

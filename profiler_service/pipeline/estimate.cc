@@ -1,0 +1,34 @@
+#include "profiler_service/pipeline/estimate.h"
+
+#include "absl/strings/match.h"
+
+namespace sassay::pipeline {
+
+absl::Duration EstimateCall(const sassay::v1::Workload& workload, absl::string_view ptx, const EmulatorSpeed& speed) {
+  const bool tensor = absl::StrContains(ptx, "mma.sync") || absl::StrContains(ptx, "wgmma.mma_async") ||
+                      absl::StrContains(ptx, "tcgen05.mma");
+  return absl::Seconds(workload.flop() / (tensor ? speed.tensor_flops : speed.scalar_flops));
+}
+
+std::string SizeThatFits(const sassay::v1::Workload& workload, const WorkloadCatalog& catalog, absl::string_view ptx,
+                         absl::Duration limit, const EmulatorSpeed& speed) {
+  // Siblings of the definition with smaller constant axes are named by their operator: the first that fits.
+  std::string best;
+  absl::Duration longest = absl::ZeroDuration();
+  const auto consider = [&](const sassay::v1::Workload& candidate) {
+    const absl::Duration call = EstimateCall(candidate, ptx, speed);
+    if (call > limit || call <= longest) return;
+    longest = call;
+    best = candidate.name();
+  };
+  for (const std::string& name : workload.suggested_workloads()) {
+    if (const auto suggested = catalog.Resolve(name); suggested.ok()) consider(*suggested);
+  }
+  if (!best.empty()) return best;
+  for (const sassay::v1::Workload& sibling : catalog.List()) {
+    if (sibling.reference() == workload.reference()) consider(sibling);
+  }
+  return best;
+}
+
+}  // namespace sassay::pipeline

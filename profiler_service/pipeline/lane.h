@@ -1,0 +1,53 @@
+// A lane: one device with its judge, its runners and its lease. What the pipeline needs of a device, and no more; tests
+// give lanes without processes.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "profiler_service/admission/admission.h"
+#include "profiler_service/evaluate/workers.h"
+#include "profiler_service/pipeline/device_lease.h"
+#include "profiler_service/sanitize/sanitize.h"
+#include "profiler_service/timing/timing.h"
+#include "profiler_service/wire/kill_switch.h"
+#include "profiler_service/wire/worker.pb.h"
+
+namespace sassay::pipeline {
+
+// Thread-safe: several jobs use a lane at once, each with workers of its own.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  // "cuda:0", "emulated:sm_90a".
+  virtual const std::string& specification() const = 0;
+  virtual const sassay::worker::DeviceDescription& device() const = 0;
+  // Runners that these workers start die when the switch is pulled.
+  virtual std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) = 0;
+  virtual absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) = 0;
+  // The caller holds the lease exclusively.
+  virtual absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) = 0;
+  // Whether a fresh runner still comes up: asked after a kernel has hung.
+  virtual absl::Status Probe(absl::Time deadline) = 0;
+
+  bool emulated() const { return device().kind() == "emulated"; }
+  DeviceLease& lease() { return lease_; }
+  // Jobs on this lane now, for choosing the emptiest.
+  std::atomic<int>& jobs() { return jobs_; }
+
+ private:
+  DeviceLease lease_;
+  std::atomic<int> jobs_{0};
+};
+
+// What admission checks a plan against.
+admission::DeviceFacts FactsOf(const Lane& lane);
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_

@@ -1,0 +1,70 @@
+// The pipeline: the life of a candidate inside the service, from hostile bytes to a verdict.
+//
+//   admission -> evaluate -> sanitize -> evidence -> timing -> verdict
+//
+// Read pipeline.cc to know the product.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_PIPELINE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_PIPELINE_H_
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/workload/catalog.h"
+#include "profiler_service/admission/admission.h"
+#include "profiler_service/admission/provenance.h"
+#include "profiler_service/evaluate/seed_pool.h"
+#include "profiler_service/pipeline/barred_digests.h"
+#include "profiler_service/pipeline/estimate.h"
+#include "profiler_service/pipeline/job.h"
+#include "profiler_service/pipeline/lane.h"
+
+namespace sassay::pipeline {
+
+// What a pipeline is made of.
+struct PipelineParts {
+  explicit PipelineParts(evaluate::SeedPool seed_pool) : seeds(std::move(seed_pool)) {}
+
+  // At least one. Every job runs on one of them.
+  std::vector<std::unique_ptr<Lane>> lanes;
+  // Outlives the pipeline.
+  const WorkloadCatalog* catalog = nullptr;
+  // Whether the PTX gives the cubin.
+  std::function<admission::ProvenanceResult(const admission::AdmittedBundle&)> provenance;
+  // The bytes of a bundle that an operator approved as a reference, by SHA-256; NOT_FOUND otherwise.
+  std::function<absl::StatusOr<std::string>(absl::string_view sha256)> trusted_bundle;
+  evaluate::SeedPool seeds;
+  admission::Limits limits;
+  std::filesystem::path barred_digests_file;
+  EmulatorSpeed emulator_speed;
+  // Of one request to a GPU; on an emulated device four times the estimate, between 20 s and 5 min.
+  absl::Duration device_deadline = absl::Seconds(10);
+  // Jobs at once on one device.
+  uint32_t jobs_per_lane = 2;
+};
+
+// Thread-safe: Run may be called by `concurrency()` threads at once.
+class Pipeline : public JobRunner {
+ public:
+  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)), barred_(parts_.barred_digests_file) {}
+
+  sassay::v1::Verdict Run(const Job& job, JobObserver& observer) override;
+  uint32_t concurrency() const override { return parts_.jobs_per_lane * static_cast<uint32_t>(parts_.lanes.size()); }
+
+  const PipelineParts& parts() const { return parts_; }
+  BarredDigests& barred() { return barred_; }
+
+ private:
+  const PipelineParts parts_;
+  BarredDigests barred_;
+};
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_PIPELINE_H_

@@ -1,0 +1,356 @@
+#include "profiler_service/pipeline/pipeline.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "common/base/sha256.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "profiler_service/admission/testing/example_bundle.h"
+#include "profiler_service/evaluate/testing/fake_workers.h"
+
+namespace sassay::pipeline {
+namespace {
+
+using namespace sassay::v1;  // NOLINT: codes and stages
+using evaluate::Ended;
+using evaluate::FakeKernel;
+using evaluate::Tensors;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A device without processes.
+class FakeLane : public Lane {
+ public:
+  FakeLane(const std::string& kind, FakeKernel kernel) : specification_(kind + ":0"), kernel_(std::move(kernel)) {
+    device_.set_kind(kind);
+    device_.set_model("NVIDIA H200");
+    device_.set_uuid("GPU-1");
+    device_.set_arch("sm_90a");
+    device_.set_multiprocessors(132);
+    device_.set_memory_bytes(uint64_t{140} << 30);
+  }
+
+  const std::string& specification() const override { return specification_; }
+  const sassay::worker::DeviceDescription& device() const override { return device_; }
+  std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch&) override {
+    return std::make_unique<evaluate::FakeWorkers>(judge_, std::vector<FakeKernel>{kernel_});
+  }
+  absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override {
+    ++sanitized_;
+    EXPECT_TRUE(request.refill_after_setup().ok());
+    EXPECT_EQ(request.regions.size(), 3u);
+    return sanitization_;
+  }
+  absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) override {
+    ++timed_;
+    sassay::v1::Timing timing;
+    timing.set_status(sassay::v1::Timing::MEASURED);
+    return timing;
+  }
+  absl::Status Probe(absl::Time) override { return probe_; }
+
+  const std::string specification_;
+  sassay::worker::DeviceDescription device_;
+  const FakeKernel kernel_;
+  evaluate::InProcessJudge judge_;
+  sanitize::Sanitization sanitization_{sanitize::Sanitization::Status::kClean, {}, {}, "", {}, "memcheck"};
+  absl::Status probe_;
+  std::atomic<int> sanitized_{0}, timed_{0};
+};
+
+class RecordingObserver : public JobObserver {
+ public:
+  void StageStarted(Stage stage, absl::string_view) override { started_.push_back(stage); }
+  void StageFinished(const StageReport& report) override { finished_.push_back(report.stage()); }
+  bool cancelled() const override { return cancelled_; }
+
+  std::vector<Stage> started_, finished_;
+  std::atomic<bool> cancelled_{false};
+};
+
+class PipelineTest : public testing::Test {
+ protected:
+  void Build(FakeKernel kernel, const std::string& kind = "cuda") {
+    PipelineParts parts{evaluate::SeedPool("a secret of sixteen bytes")};
+    auto lane = std::make_unique<FakeLane>(kind, std::move(kernel));
+    lane_ = lane.get();
+    parts.lanes.push_back(std::move(lane));
+    parts.catalog = &WorkloadCatalog::BuiltIn();
+    parts.provenance = [](const admission::AdmittedBundle&) {
+      return admission::ProvenanceResult{PROVENANCE_VERIFIED, ""};
+    };
+    parts.trusted_bundle = [](absl::string_view) { return absl::NotFoundError("no such reference"); };
+    pipeline_ = std::make_unique<Pipeline>(std::move(parts));
+  }
+
+  static Job MakeJob(const std::string& workload = "gemm_n256_k256/M=64") {
+    Job job;
+    job.bundle_bytes = admission::ExampleBundle().SerializeAsString();
+    job.request.set_bundle_sha256(Sha256Hex(job.bundle_bytes));
+    job.request.set_workload(workload);
+    job.deadline = absl::Now() + absl::Minutes(2);
+    return job;
+  }
+
+  Verdict Run(const Job& job) { return pipeline_->Run(job, observer_); }
+  Verdict Run() { return Run(MakeJob()); }
+
+  static StageReport::Outcome OutcomeOf(const Verdict& verdict, Stage stage) {
+    for (const StageReport& report : verdict.stages()) {
+      if (report.stage() == stage) return report.outcome();
+    }
+    return StageReport::OUTCOME_UNSPECIFIED;
+  }
+
+  static sassay::v1::Finding StorePastC() {
+    sassay::v1::Finding finding;
+    finding.set_code(VERDICT_CODE_OOB_GLOBAL_WRITE);
+    finding.set_message("2-byte store 0 bytes past the end of C by gemm");
+    finding.mutable_where()->set_kernel("gemm");
+    return finding;
+  }
+
+  FakeLane* lane_ = nullptr;
+  std::unique_ptr<Pipeline> pipeline_;
+  RecordingObserver observer_;
+};
+
+sassay::worker::RunnerReply StorePastTheEnd(int, Tensors& tensors) {
+  evaluate::GemmRows(tensors, 0, 64);
+  tensors["C"].data()[tensors["C"].size()] ^= 1;
+  return Ended();
+}
+sassay::worker::RunnerReply Zeros(int, Tensors& tensors) {
+  std::fill(tensors["C"].begin(), tensors["C"].end(), 0);
+  return Ended();
+}
+sassay::worker::RunnerReply Hang(int, Tensors&) {
+  return Ended(sassay::worker::RUN_OUTCOME_TIMEOUT, VERDICT_CODE_KERNEL_TIMEOUT, "gemm did not end by its deadline");
+}
+
+TEST_F(PipelineTest, HonestCandidateGoesThroughEveryStageInOrder) {
+  Build(evaluate::HonestGemm);
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
+  EXPECT_THAT(observer_.started_,
+              ElementsAre(STAGE_ADMISSION, STAGE_EVALUATE, STAGE_SANITIZE, STAGE_EVIDENCE, STAGE_TIMING));
+  EXPECT_EQ(observer_.started_, observer_.finished_);
+  EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::MEASURED);
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_EVIDENCE), StageReport::UNAVAILABLE);
+  EXPECT_EQ(verdict.provenance(), PROVENANCE_VERIFIED);
+  EXPECT_EQ(verdict.workload(), "gemm_n256_k256/M=64");
+  EXPECT_EQ(verdict.bundle_sha256().size(), 64u);
+  EXPECT_FALSE(verdict.replay_id().empty());
+  EXPECT_EQ(verdict.versions().device(), "NVIDIA H200");
+  EXPECT_EQ(lane_->judge_.objects(), 0u);
+  EXPECT_EQ(lane_->jobs(), 0);
+}
+
+TEST_F(PipelineTest, DamagedBundleIsRejectedAndNothingRuns) {
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob();
+  job.bundle_bytes.resize(job.bundle_bytes.size() / 2);
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_REJECTED);
+  EXPECT_EQ(verdict.stage(), STAGE_ADMISSION);
+  EXPECT_THAT(observer_.started_, ElementsAre(STAGE_ADMISSION));
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_ADMISSION), StageReport::FAILED);
+}
+
+TEST_F(PipelineTest, UnknownWorkloadIsRejected) {
+  Build(evaluate::HonestGemm);
+  EXPECT_EQ(Run(MakeJob("conv/N=3")).code(), VERDICT_CODE_WORKLOAD_UNKNOWN);
+}
+
+TEST_F(PipelineTest, WrongOutputIsDiagnosedAndNotMeasured) {
+  Build(Zeros);
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_INCORRECT_NUMERICAL);
+  EXPECT_EQ(verdict.stage(), STAGE_EVALUATE);
+  EXPECT_THAT(verdict.reason(), HasSubstr("zero"));
+  EXPECT_EQ(lane_->sanitized_, 1);
+  EXPECT_EQ(lane_->timed_, 0);
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_TIMING), StageReport::SKIPPED);
+}
+
+TEST_F(PipelineTest, TheSanitizersFindingTakesThePlaceOfABrokenGuard) {
+  Build(StorePastTheEnd);
+  lane_->sanitization_.status = sanitize::Sanitization::Status::kFindings;
+  lane_->sanitization_.findings = {StorePastC()};
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_SANITIZER_ERROR);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_OOB_GLOBAL_WRITE);
+  EXPECT_EQ(verdict.stage(), STAGE_SANITIZE);
+  EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("evaluate saw:")));
+}
+
+TEST_F(PipelineTest, MemoryMisuseIsDiagnosedEvenIfOnlyEvaluateWasAskedFor) {
+  Build(StorePastTheEnd);
+  Job job = MakeJob();
+  job.request.add_stages(STAGE_EVALUATE);
+  EXPECT_EQ(Run(job).code(), VERDICT_CODE_GUARD_BAND);
+  EXPECT_EQ(lane_->sanitized_, 1);
+}
+
+TEST_F(PipelineTest, OnlyTheStagesAskedForRunAndTimingImpliesEvaluate) {
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob();
+  job.request.add_stages(STAGE_TIMING);
+  EXPECT_EQ(Run(job).status(), VERDICT_STATUS_CORRECT);
+  EXPECT_THAT(observer_.started_, ElementsAre(STAGE_ADMISSION, STAGE_EVALUATE, STAGE_TIMING));
+}
+
+TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {
+  Build(evaluate::HonestGemm);
+  lane_->sanitization_.status = sanitize::Sanitization::Status::kUnavailable;
+  lane_->sanitization_.reason = "compute-sanitizer not found";
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_SANITIZE), StageReport::UNAVAILABLE);
+  EXPECT_EQ(lane_->timed_, 1);
+}
+
+TEST_F(PipelineTest, EmulatedDevicesGiveNoTime) {
+  Build(evaluate::HonestGemm, "emulated");
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
+  EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::UNAVAILABLE);
+  EXPECT_EQ(verdict.timing().reason(), "emulated device");
+  EXPECT_EQ(lane_->timed_, 0);
+}
+
+TEST_F(PipelineTest, EmulatedRunThatCannotEndInTimeIsRefusedWithASizeThatFits) {
+  Build(evaluate::HonestGemm, "emulated");
+  Job job = MakeJob();
+  job.deadline = absl::Now() + absl::Milliseconds(1500);
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_TOO_LARGE_FOR_DEVICE);
+  EXPECT_THAT(verdict.reason(), HasSubstr("would take about 5 s on emulated:0"));
+  EXPECT_THAT(observer_.started_, ElementsAre(STAGE_ADMISSION));
+}
+
+TEST_F(PipelineTest, CancelledBeforeItBeginsNothingRuns) {
+  Build(evaluate::HonestGemm);
+  observer_.cancelled_ = true;
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CANCELLED);
+  EXPECT_THAT(observer_.started_, ElementsAre(STAGE_ADMISSION));
+}
+
+TEST_F(PipelineTest, CancelledDuringARunNothingMoreRuns) {
+  Build([this](int, Tensors&) {
+    observer_.cancelled_ = true;
+    return sassay::worker::RunnerReply();  // what a killed runner looks like
+  });
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CANCELLED);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_CANCELLED_BY_CLIENT);
+  EXPECT_EQ(lane_->sanitized_, 0);
+}
+
+TEST_F(PipelineTest, ReplayShowsTheSameWorstElementAndIsNeverScored) {
+  Build(Zeros);
+  const Verdict first = Run();
+  Job job = MakeJob();
+  job.request.set_replay_id(first.replay_id());
+  const Verdict second = Run(job);
+  EXPECT_EQ(first.numerics().SerializeAsString(), second.numerics().SerializeAsString());
+  EXPECT_FALSE(second.scorable());
+  EXPECT_THAT(second.details().notes(), Contains(HasSubstr("not scorable")));
+  job.request.set_replay_id("r1-forged");
+  EXPECT_EQ(Run(job).status(), VERDICT_STATUS_REJECTED);
+}
+
+TEST_F(PipelineTest, ADigestThatWedgesTwoDevicesIsBarred) {
+  Build(Hang);
+  lane_->probe_ = absl::UnavailableError("no context");
+  EXPECT_EQ(Run().status(), VERDICT_STATUS_TIMEOUT);
+  lane_->device_.set_uuid("GPU-2");
+  EXPECT_EQ(Run().status(), VERDICT_STATUS_TIMEOUT);
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_DIGEST_BARRED);
+  EXPECT_THAT(verdict.reason(), HasSubstr("GPU-1 and GPU-2"));
+  EXPECT_THAT(observer_.started_.back(), STAGE_ADMISSION);
+}
+
+TEST_F(PipelineTest, SeveralJobsShareADevice) {
+  Build(evaluate::HonestGemm);
+  std::vector<std::thread> threads;
+  std::atomic<int> correct{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      RecordingObserver observer;
+      correct += pipeline_->Run(MakeJob(), observer).status() == VERDICT_STATUS_CORRECT;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(correct, 4);
+}
+
+// ---- parts ----
+
+TEST(DeviceLease, AWriterIsAloneAndGoesBeforeLaterReaders) {
+  DeviceLease lease;
+  const auto never = [] { return false; };
+  auto reader = lease.Acquire(DeviceLease::Mode::kShared, absl::InfiniteFuture(), never);
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::string> order;
+  absl::Mutex mutex;
+  absl::Notification writer_waits;
+  std::thread writer([&] {
+    const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, absl::InfiniteFuture(), [&] {
+      if (!writer_waits.HasBeenNotified()) writer_waits.Notify();
+      return false;
+    });
+    absl::MutexLock lock(&mutex);
+    order.push_back("writer");
+  });
+  writer_waits.WaitForNotification();
+  std::thread late_reader([&] {
+    const auto held = lease.Acquire(DeviceLease::Mode::kShared, absl::InfiniteFuture(), never);
+    absl::MutexLock lock(&mutex);
+    order.push_back("reader");
+  });
+  { const auto released = std::move(reader); }
+  writer.join();
+  late_reader.join();
+  EXPECT_THAT(order, ElementsAre("writer", "reader"));
+}
+
+TEST(DeviceLease, WaitingEndsAtTheDeadlineOrWhenCancelled) {
+  DeviceLease lease;
+  const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, absl::InfiniteFuture(), [] { return false; });
+  EXPECT_EQ(lease.Acquire(DeviceLease::Mode::kShared, absl::InfinitePast(), [] { return false; }).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(lease.Acquire(DeviceLease::Mode::kExclusive, absl::InfiniteFuture(), [] { return true; }).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+TEST(Estimate, NamesTheLargestSuggestedSizeThatFits) {
+  const WorkloadCatalog& catalog = WorkloadCatalog::BuiltIn();
+  const Workload large = *catalog.Resolve("gemm_n7168_k5120/M=8192");
+  EXPECT_GT(EstimateCall(large, ""), absl::Hours(1));
+  EXPECT_LT(EstimateCall(large, "mma.sync.aligned"), EstimateCall(large, ""));
+  const std::string fits = SizeThatFits(large, catalog, "", absl::Seconds(30));
+  ASSERT_FALSE(fits.empty());
+  EXPECT_LE(EstimateCall(*catalog.Resolve(fits), ""), absl::Seconds(30));
+  EXPECT_EQ(SizeThatFits(large, catalog, "", absl::Nanoseconds(1)), "");
+}
+
+TEST(BarredDigests, OutliveARestart) {
+  const std::string path = testing::TempDir() + "/barred_digests_test_" + std::to_string(getpid());
+  std::filesystem::remove(path);
+  BarredDigests(path).Wedged("d1", "GPU-1");
+  BarredDigests(path).Wedged("d1", "GPU-1");
+  EXPECT_FALSE(BarredDigests(path).WhyBarred("d1").has_value());
+  BarredDigests(path).Wedged("d1", "GPU-2");
+  EXPECT_THAT(BarredDigests(path).WhyBarred("d1"), testing::Optional(HasSubstr("GPU-1 and GPU-2")));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace sassay::pipeline

@@ -1,0 +1,87 @@
+#include "profiler_service/pipeline/process_lane.h"
+
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace sassay::pipeline {
+namespace {
+
+using sassay::worker::RunMode;
+using sassay::worker::RunnerReply;
+
+// A runner of the pool within reach of the job's kill switch.
+class PooledRunner : public evaluate::CandidateRunner {
+ public:
+  PooledRunner(std::unique_ptr<wire::RunnerClient> runner, wire::KillSwitch& kill_switch)
+      : runner_(std::move(runner)), guard_(&kill_switch, *runner_) {}
+
+  absl::StatusOr<RunnerReply> Load(const sassay::v1::Bundle& bundle, RunMode mode) override {
+    return runner_->Load(bundle, mode);
+  }
+  absl::StatusOr<RunnerReply> Bind(absl::Span<const sassay::worker::SharedRegion> regions,
+                                   absl::Span<const int> descriptors) override {
+    return runner_->Bind(regions, descriptors);
+  }
+  absl::StatusOr<RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline) override {
+    return runner_->Setup(poison_seed, device_deadline);
+  }
+  absl::StatusOr<RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline) override {
+    return runner_->Steady(poison_seed, device_deadline);
+  }
+  sassay::v1::Versions versions() const override { return runner_->versions(); }
+  void Kill() override { runner_->Kill(); }
+
+ private:
+  const std::unique_ptr<wire::RunnerClient> runner_;
+  const wire::KillSwitch::Guard guard_;  // after the runner, so that it goes first
+};
+
+class PooledWorkers : public evaluate::Workers {
+ public:
+  PooledWorkers(const std::string& specification, evaluate::JudgePort& judge, wire::RunnerPool& pool,
+                wire::KillSwitch& kill_switch)
+      : specification_(specification), judge_(judge), pool_(pool), kill_switch_(kill_switch) {}
+
+  absl::StatusOr<std::unique_ptr<evaluate::CandidateRunner>> StartRunner(RunMode mode, absl::Time deadline) override {
+    ASSIGN_OR_RETURN(std::unique_ptr<wire::RunnerClient> runner,
+                     pool_.Acquire(specification_, mode, deadline, &kill_switch_));
+    return std::unique_ptr<evaluate::CandidateRunner>(std::make_unique<PooledRunner>(std::move(runner), kill_switch_));
+  }
+  evaluate::JudgePort& judge() override { return judge_; }
+
+ private:
+  const std::string& specification_;
+  evaluate::JudgePort& judge_;
+  wire::RunnerPool& pool_;
+  wire::KillSwitch& kill_switch_;
+};
+
+}  // namespace
+
+ProcessLane::ProcessLane(std::string specification, std::unique_ptr<JudgeSupervisor> judge, wire::RunnerPool& pool,
+                         std::string compute_sanitizer, uint32_t spares)
+    : specification_(std::move(specification)),
+      judge_(std::move(judge)),
+      pool_(pool),
+      compute_sanitizer_(std::move(compute_sanitizer)) {
+  pool_.Keep(specification_, sassay::worker::RUN_MODE_PLAIN, spares);
+}
+
+std::unique_ptr<evaluate::Workers> ProcessLane::MakeWorkers(wire::KillSwitch& kill_switch) {
+  return std::make_unique<PooledWorkers>(specification_, *judge_, pool_, kill_switch);
+}
+
+absl::StatusOr<sanitize::Sanitization> ProcessLane::Sanitize(const sanitize::SanitizeRequest& request) {
+  return sanitize::Sanitize(request, pool_, compute_sanitizer_);
+}
+
+absl::StatusOr<sassay::v1::Timing> ProcessLane::Time(const timing::TimingRequest& request) {
+  return timing::Time(request, pool_);
+}
+
+absl::Status ProcessLane::Probe(absl::Time deadline) {
+  return wire::StartRunner(pool_.options(), specification_, sassay::worker::RUN_MODE_PLAIN, deadline).status();
+}
+
+}  // namespace sassay::pipeline

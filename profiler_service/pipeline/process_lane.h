@@ -1,0 +1,39 @@
+// A lane of real processes: a supervised judge and the service's pool of runners.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_PROCESS_LANE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_PROCESS_LANE_H_
+
+#include <memory>
+#include <string>
+
+#include "profiler_service/pipeline/judge_supervisor.h"
+#include "profiler_service/pipeline/lane.h"
+#include "profiler_service/wire/runner_pool.h"
+
+namespace sassay::pipeline {
+
+// Thread-safe. `pool` outlives it.
+class ProcessLane : public Lane {
+ public:
+  // Keeps `spares` runners ready. `compute_sanitizer` is empty where there is none.
+  ProcessLane(std::string specification, std::unique_ptr<JudgeSupervisor> judge, wire::RunnerPool& pool,
+              std::string compute_sanitizer, uint32_t spares);
+
+  const std::string& specification() const override { return specification_; }
+  const sassay::worker::DeviceDescription& device() const override { return judge_->device(); }
+  std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) override;
+  absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override;
+  absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) override;
+  absl::Status Probe(absl::Time deadline) override;
+
+  JudgeSupervisor& judge() { return *judge_; }
+
+ private:
+  const std::string specification_;
+  const std::unique_ptr<JudgeSupervisor> judge_;
+  wire::RunnerPool& pool_;
+  const std::string compute_sanitizer_;
+};
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_PROCESS_LANE_H_

@@ -1,0 +1,135 @@
+#include "profiler_service/pipeline/service_pipeline.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+#include "common/toolchain/toolchain.h"
+#include "profiler_service/pipeline/process_lane.h"
+
+namespace sassay::pipeline {
+namespace {
+
+constexpr absl::Duration kJudgeStart = absl::Seconds(60);
+
+absl::StatusOr<std::filesystem::path> Program(const std::filesystem::path& folder, const char* name) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path path = std::filesystem::absolute((folder.empty() ? own.parent_path() : folder) / name);
+  if (std::filesystem::exists(path, error)) return path;
+  return absl::NotFoundError(absl::StrCat(path.string(), " is missing; it is installed beside profiler-service"));
+}
+
+// The judge is trusted and needs to find the driver's libraries as the service does.
+std::map<std::string, std::string> JudgeEnvironment() {
+  std::map<std::string, std::string> environment;
+  for (const char* name :
+       {"LD_LIBRARY_PATH", "PATH", "HOME", "CUDA_VISIBLE_DEVICES", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(name); value != nullptr) environment[name] = value;
+  }
+  return environment;
+}
+
+absl::StatusOr<wire::WorkerOptions> JudgeOptions(const ServicePipelineOptions& options, const std::string& device) {
+  ASSIGN_OR_RETURN(const std::filesystem::path program, Program(options.programs, "profiler-judge"));
+  wire::WorkerOptions judge;
+  judge.name = "judge";
+  judge.argv = {program.string(), "--device", device, "--reference-seconds", absl::StrCat(options.reference_seconds)};
+  for (const std::filesystem::path& directory : options.workloads) {
+    judge.argv.push_back("--workloads");
+    judge.argv.push_back(directory.string());
+  }
+  judge.environment = JudgeEnvironment();
+  return judge;
+}
+
+// Being in a workloads folder is the operator's approval; the digest is checked all the same.
+absl::StatusOr<std::string> TrustedBundle(const std::vector<std::filesystem::path>& workloads,
+                                          absl::string_view sha256) {
+  const std::string name = absl::StrCat(sha256, ".bundle");
+  for (const std::filesystem::path& directory : workloads) {
+    absl::StatusOr<std::string> bytes = ReadFile(directory / "bundles" / name);
+    if (absl::IsNotFound(bytes.status())) continue;
+    RETURN_IF_ERROR(bytes.status());
+    if (Sha256Hex(*bytes) == sha256) return bytes;
+    return absl::DataLossError(absl::StrCat("bundles/", name, " does not have the digest of its name"));
+  }
+  return absl::NotFoundError(absl::StrCat("the reference kernel bundles/", name,
+                                          " is in no --workloads folder; an admin approves it by putting it there"));
+}
+
+}  // namespace
+
+ServicePipeline::~ServicePipeline() = default;
+
+absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const ServicePipelineOptions& options) {
+  ASSIGN_OR_RETURN(const std::filesystem::path runner, Program(options.programs, "profiler-runner"));
+  ASSIGN_OR_RETURN(evaluate::SeedPool seeds, evaluate::SeedPool::FromFile(options.state / "seed_secret"));
+  std::unique_ptr<ServicePipeline> service(new ServicePipeline());
+  wire::RunnerPoolOptions pool;
+  pool.runner_program = runner.string();
+  pool.allow_unsandboxed = options.allow_unsandboxed;
+  service->pool_ = std::make_unique<wire::RunnerPool>(std::move(pool));
+  ToolchainSearch search;
+  search.cuda_home = options.cuda_home;
+  const absl::StatusOr<Toolchain> toolchain = FindToolchain(search);
+  admission::ProvenanceChecker::Options provenance;
+  provenance.unsandboxed = options.allow_unsandboxed;
+  service->provenance_ = std::make_unique<admission::ProvenanceChecker>(toolchain, provenance);
+  PipelineParts parts(std::move(seeds));
+  parts.catalog = options.catalog;
+  parts.barred_digests_file = options.state / "barred_digests";
+  parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle) {
+    return checker->Check(bundle);
+  };
+  parts.trusted_bundle = [workloads = options.workloads](absl::string_view sha256) {
+    return TrustedBundle(workloads, sha256);
+  };
+  RETURN_IF_ERROR(service->AddLanes(options, toolchain.ok() ? toolchain->compute_sanitizer : "", parts));
+  service->pipeline_ = std::make_unique<Pipeline>(std::move(parts));
+  return service;
+}
+
+absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, const std::string& compute_sanitizer,
+                                       PipelineParts& parts) {
+  if (options.devices.empty()) return absl::InvalidArgumentError("expected at least one device, got none");
+  for (const std::string& device : options.devices) {
+    ASSIGN_OR_RETURN(wire::WorkerOptions judge_options, JudgeOptions(options, device));
+    ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge, JudgeSupervisor::Start(judge_options, kJudgeStart));
+    parts.lanes.push_back(
+        std::make_unique<ProcessLane>(device, std::move(judge), *pool_, compute_sanitizer, options.spares));
+    Describe(*parts.lanes.back(), !compute_sanitizer.empty());
+  }
+  const bool emulated = parts.lanes.front()->emulated();
+  parts.jobs_per_lane = options.jobs_per_device > 0 ? options.jobs_per_device : (emulated ? 2 : 4);
+  return absl::OkStatus();
+}
+
+void ServicePipeline::Describe(const Lane& lane, bool can_sanitize) {
+  sassay::v1::DeviceCapability& capability = devices_.emplace_back();
+  capability.set_kind(lane.device().kind());
+  capability.set_model(lane.device().model());
+  if (!lane.emulated()) capability.set_uuid(lane.device().uuid());
+  capability.add_archs(lane.device().arch());
+  capability.set_multiprocessors(lane.device().multiprocessors());
+  capability.set_memory_bytes(lane.device().memory_bytes());
+  capability.set_driver_version(lane.device().driver_version());
+  capability.add_stages(sassay::v1::STAGE_ADMISSION);
+  capability.add_stages(sassay::v1::STAGE_EVALUATE);
+  if (lane.emulated() || can_sanitize)
+    capability.add_stages(sassay::v1::STAGE_SANITIZE);
+  else
+    capability.add_notes("sanitize: UNAVAILABLE (compute-sanitizer not found)");
+  if (lane.emulated()) {
+    capability.add_stages(sassay::v1::STAGE_EVIDENCE);
+    capability.add_notes("timing: UNAVAILABLE (emulated device)");
+  } else {
+    capability.add_stages(sassay::v1::STAGE_TIMING);
+    capability.add_notes("evidence: UNAVAILABLE (counting executed SASS on a GPU is not built yet)");
+  }
+}
+
+}  // namespace sassay::pipeline

@@ -1,0 +1,72 @@
+// Puts the real pipeline together: devices, judges, runners, provenance, seeds. What profiler-service's main calls.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_SERVICE_PIPELINE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_SERVICE_PIPELINE_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "common/sandbox/sandbox.h"
+#include "common/workload/catalog.h"
+#include "profiler_service/pipeline/pipeline.h"
+#include "profiler_service/wire/runner_pool.h"
+#include "sassay/v1/profiler.pb.h"
+
+namespace sassay::pipeline {
+
+struct ServicePipelineOptions {
+  // "cuda:0", "emulated:sm_90a"; what device::DetectDevices gives for "auto". At least one.
+  std::vector<std::string> devices;
+  // Where profiler-judge and profiler-runner lie; empty for the folder of the running program.
+  std::filesystem::path programs;
+  // Holds the seed secret and the list of barred digests; must exist.
+  std::filesystem::path state;
+  // Folders with definitions; DIR/bundles/<sha256>.bundle are approved reference kernels.
+  std::vector<std::filesystem::path> workloads;
+  // Outlives the pipeline; loaded from `workloads`.
+  const WorkloadCatalog* catalog = nullptr;
+  // --cuda-home; empty to look for it.
+  std::string cuda_home;
+  // Set where the operator allowed a machine without sandbox.
+  absl::optional<AllowUnsandboxed> allow_unsandboxed;
+  // Longest CPU reference.
+  double reference_seconds = 60;
+  // Runners kept ready per device.
+  uint32_t spares = 1;
+  // Jobs at once on one device; 0 for 4 on a GPU and 2 on an emulated device.
+  uint32_t jobs_per_device = 0;
+};
+
+// Life cycle: Start returns when every judge is ready; destruction ends judges and runners. Thread-safe as Pipeline.
+class ServicePipeline {
+ public:
+  // UNAVAILABLE or INVALID_ARGUMENT names the device that is not there; NOT_FOUND a program that is missing.
+  static absl::StatusOr<std::unique_ptr<ServicePipeline>> Start(const ServicePipelineOptions& options);
+  ~ServicePipeline();
+
+  JobRunner& runner() { return *pipeline_; }
+  Pipeline& pipeline() { return *pipeline_; }
+  // For GetCapabilities; constant.
+  const std::vector<sassay::v1::DeviceCapability>& devices() const { return devices_; }
+  // Release of the ptxas that establishes provenance; empty if there is none.
+  const std::string& provenance_toolkit() const { return provenance_->toolkit_version(); }
+
+ private:
+  ServicePipeline() = default;
+  absl::Status AddLanes(const ServicePipelineOptions& options, const std::string& compute_sanitizer,
+                        PipelineParts& parts);
+  void Describe(const Lane& lane, bool can_sanitize);
+
+  std::unique_ptr<wire::RunnerPool> pool_;
+  std::unique_ptr<admission::ProvenanceChecker> provenance_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::vector<sassay::v1::DeviceCapability> devices_;
+};
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_SERVICE_PIPELINE_H_
