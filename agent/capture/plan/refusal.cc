@@ -159,7 +159,8 @@ absl::optional<Refusal> CauseFinder::Look(const Event& event) {
     (event.call_mark().end() ? ended_ : call_) = static_cast<int>(event.call_mark().call());
   }
   if (event.has_cuda_error()) cuda_error_ = &event;
-  if (event.has_finding() && !event.finding().note() && !(lenient_ && event.finding().lenient_allows())) return OfFinding(event);
+  if (event.has_finding() && !event.finding().note() && !(lenient_ && event.finding().lenient_allows()))
+    return OfFinding(event);
   if (event.has_crash()) return OfCrash(event);
   if (event.has_ending()) return OfEnding(event.ending());
   if (event.pcs_size() > 0) last_ = &event;
