@@ -32,6 +32,7 @@ constexpr char kFooter[] =
     "show`.";
 
 void AddCommands(CLI::App& root, Invocation& invocation) {
+  AddCompileCommand(root, invocation);
   AddInspectCommand(root, invocation);
   AddSubmitCommand(root, invocation);
   AddAttachCommand(root, invocation);

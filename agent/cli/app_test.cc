@@ -157,7 +157,8 @@ TEST_F(AppTest, UnreachableServiceIsInfrastructure) {
 }
 
 TEST_F(AppTest, EveryCommandHasHelpWithAnExampleAndKnowsTheService) {
-  for (const char* command : {"submit", "inspect", "attach", "cancel", "replay", "workloads", "explain", "doctor"}) {
+  for (const char* command :
+       {"compile", "submit", "inspect", "attach", "cancel", "replay", "workloads", "explain", "doctor"}) {
     EXPECT_EQ(Run({command, "--help"}), 0) << command;
     EXPECT_THAT(out_.str(), AllOf(HasSubstr("Example"), HasSubstr("--service"), HasSubstr("--token-file"),
                                   HasSubstr("--ca-file"), HasSubstr("--json")))

@@ -65,9 +65,23 @@ void AddKernels(const v1::Bundle& bundle, v1::Inspection& inspection) {
   for (const CubinKernel& kernel : cubin->kernels()) AddKernel(kernel, claimed, inspection);
 }
 
+void AddFamilies(absl::string_view untrusted_cubin, const Disassembler& disassembler, v1::Inspection& inspection) {
+  const absl::StatusOr<Disassembly> disassembly = disassembler(untrusted_cubin);
+  if (!disassembly.ok()) {
+    inspection.add_warnings(absl::StrCat("SASS families are the compiler's words: ", disassembly.status().message()));
+    return;
+  }
+  for (v1::KernelFacts& facts : *inspection.mutable_kernels()) {
+    const auto found = disassembly->find(facts.symbol());
+    facts.clear_sass_families();
+    if (found == disassembly->end()) continue;
+    for (const auto& [family, count] : CountFamilies(found->second)) (*facts.mutable_sass_families())[family] = count;
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<v1::Inspection> InspectBundle(absl::string_view untrusted_bytes) {
+absl::StatusOr<v1::Inspection> InspectBundle(absl::string_view untrusted_bytes, const Disassembler& disassembler) {
   ASSIGN_OR_RETURN(const v1::Bundle bundle, ParseBundle(untrusted_bytes));
   v1::Inspection inspection;
   inspection.set_bundle_sha256(BundleDigest(untrusted_bytes));
@@ -77,6 +91,7 @@ absl::StatusOr<v1::Inspection> InspectBundle(absl::string_view untrusted_bytes) 
   inspection.set_cubin_bytes(bundle.cubin().size());
   inspection.set_ptx_bytes(bundle.ptx().size());
   AddKernels(bundle, inspection);
+  AddFamilies(bundle.cubin(), disassembler, inspection);
   *inspection.mutable_plans() = bundle.plans();
   for (const v1::SourceFile& source : bundle.sources()) inspection.add_sources(source.path());
   return inspection;

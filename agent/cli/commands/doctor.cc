@@ -1,8 +1,9 @@
 #include <memory>
 
+#include "absl/strings/str_cat.h"
+#include "agent/capture/devices/device_table.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/doctor/checks.h"
-#include "agent/cli/doctor/device_table.h"
 #include "agent/cli/session.h"
 #include "agent/render/reports.h"
 #include "agent/submit/rpc_error.h"
@@ -17,12 +18,12 @@ int Doctor(Session& session) {
 }
 
 int DumpTable(Session& session) {
-  const absl::StatusOr<std::string> table = DumpDeviceTable(kDriverLibrary);
-  if (!table.ok()) {
+  const absl::StatusOr<capture::DeviceModel> model = capture::ReadLocalDevice(0);
+  if (!model.ok()) {
     return session.Fail(absl::FailedPreconditionError(
-        absl::StrCat(table.status().message(), " --dump-device-table needs a GPU host.")));
+        absl::StrCat(model.status().message(), ". --dump-device-table needs a GPU host.")));
   }
-  *session.terminal().out << *table << "\n";
+  *session.terminal().out << capture::ToJson(*model) << "\n";
   return kExitCorrect;
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/cli/build/inspect_bundle.h"
+#include "agent/cli/build/toolchain.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
 #include "agent/render/inspection.h"
@@ -13,9 +14,13 @@
 namespace sassay::agent {
 namespace {
 
-absl::StatusOr<v1::Inspection> InspectFile(const std::string& path) {
+absl::StatusOr<v1::Inspection> InspectFile(const Session& session, const std::string& path) {
+  const auto disassemble = [&](absl::string_view untrusted_cubin) -> absl::StatusOr<Disassembly> {
+    ASSIGN_OR_RETURN(const Toolchain toolchain, FindConfiguredToolchain(session.settings()));
+    return Disassemble(toolchain, untrusted_cubin);
+  };
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, BundleLimits().max_bytes));
-  absl::StatusOr<v1::Inspection> inspection = InspectBundle(bytes);
+  absl::StatusOr<v1::Inspection> inspection = InspectBundle(bytes, disassemble);
   if (inspection.ok()) return inspection;
   return absl::InvalidArgumentError(absl::StrCat(path,
                                                  " is not a bundle that can be read: ", inspection.status().message(),
@@ -23,7 +28,7 @@ absl::StatusOr<v1::Inspection> InspectFile(const std::string& path) {
 }
 
 int Inspect(Session& session, const std::string& path) {
-  const absl::StatusOr<v1::Inspection> inspection = InspectFile(path);
+  const absl::StatusOr<v1::Inspection> inspection = InspectFile(session, path);
   if (!inspection.ok()) return session.Fail(inspection.status());
   session.Answer(*inspection, RenderInspection(*inspection, session.style()));
   return kExitCorrect;
@@ -40,6 +45,7 @@ void AddInspectCommand(CLI::App& root, Invocation& invocation) {
       "Examples:\n  mini-ptx-agent inspect kernel.bundle\n  mini-ptx-agent inspect kernel.bundle --json | jq "
       ".plans[0].steady");
   AddCommonFlags(*command, invocation);
+  AddSettingFlags(*command, invocation, {"cuda_home"});
   command->callback(
       [&invocation, path] { invocation.action = [path](Session& session) { return Inspect(session, *path); }; });
 }

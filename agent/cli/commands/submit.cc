@@ -8,6 +8,7 @@
 #include "agent/cli/follow/follow.h"
 #include "agent/cli/session.h"
 #include "agent/config/suggest.h"
+#include "agent/submit/calls.h"
 #include "common/base/status_macros.h"
 #include "common/bundle/bundle.h"
 
@@ -40,21 +41,52 @@ absl::StatusOr<std::string> WorkloadOfBundle(const v1::Bundle& bundle, const std
                                                  absl::StrJoin(names, ", "), ".", DidYouMean(wanted.front(), names)));
 }
 
+int SubmitBuilt(Session& session, const SubmitArguments& arguments, const BuiltBundle& built,
+                const std::string& workload) {
+  absl::StatusOr<v1::ProfileRequest> request = MakeRequest(session.settings(), workload);
+  if (!request.ok()) return session.Fail(request.status());
+  if (!arguments.request_id.empty()) request->set_request_id(arguments.request_id);
+  return SubmitBundle(session, built.bytes, *request, arguments.detach);
+}
+
 int SubmitBundleFile(Session& session, const SubmitArguments& arguments, const std::vector<std::string>& names) {
   const absl::StatusOr<BuiltBundle> built = ReadBundle(arguments.candidate.paths.front());
   if (!built.ok()) return session.Fail(built.status());
   const absl::StatusOr<std::string> workload = WorkloadOfBundle(built->bundle, names);
   if (!workload.ok()) return session.Fail(workload.status());
-  absl::StatusOr<v1::ProfileRequest> request = MakeRequest(session.settings(), *workload);
-  if (!request.ok()) return session.Fail(request.status());
-  if (!arguments.request_id.empty()) request->set_request_id(arguments.request_id);
-  return SubmitBundle(session, built->bytes, *request, arguments.detach);
+  return SubmitBuilt(session, arguments, *built, *workload);
+}
+
+// The local catalogue, or the service's for operators that only it was taught.
+absl::StatusOr<v1::Workload> FindWorkload(Session& session, const std::vector<std::string>& names) {
+  if (names.empty()) {
+    return absl::InvalidArgumentError(
+        "--workload is needed: what shall the candidate compute? `mini-ptx-agent workloads` lists what there is.");
+  }
+  ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(session.settings()));
+  absl::StatusOr<v1::Workload> local = ResolveWorkload(catalog, names.front());
+  if (local.ok() || !absl::IsNotFound(local.status())) return local;
+  ASSIGN_OR_RETURN(const auto connection, session.Connect());
+  absl::StatusOr<v1::Workload> remote = GetWorkload(*connection, names.front());
+  return remote.ok() ? remote : local;
+}
+
+int SubmitSources(Session& session, const SubmitArguments& arguments, const std::vector<std::string>& names) {
+  const absl::StatusOr<v1::Workload> workload = FindWorkload(session, names);
+  if (!workload.ok()) return session.Fail(workload.status());
+  const absl::StatusOr<BuildOutcome> outcome = BuildBundle(session, arguments.candidate, {*workload});
+  if (!outcome.ok()) return session.Fail(outcome.status());
+  if (const auto* verdict = std::get_if<v1::Verdict>(&*outcome)) return session.AnswerVerdict(*verdict);
+  const BuiltBundle& built = std::get<BuiltBundle>(*outcome);
+  for (const std::string& warning : built.warnings) session.progress().Note(absl::StrCat("warning: ", warning));
+  return SubmitBuilt(session, arguments, built, workload->name());
 }
 
 int Submit(Session& session, const SubmitArguments& arguments) {
   const std::vector<std::string> names = SplitWorkloadNames(session.settings().Text("workload"));
   if (const absl::Status status = OneWorkloadOnly(names); !status.ok()) return session.Fail(status);
-  return SubmitBundleFile(session, arguments, names);
+  return IsBundle(arguments.candidate) ? SubmitBundleFile(session, arguments, names)
+                                       : SubmitSources(session, arguments, names);
 }
 
 }  // namespace
@@ -67,7 +99,9 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
                     "leave as soon as the submission is durable; prints its id for attach and cancel");
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
-  AddSettingFlags(*command, invocation, {"workload", "stages", "queue_deadline", "run_deadline", "reconnect_deadline"});
+  AddSettingFlags(*command, invocation,
+                  {"workload", "stages", "queue_deadline", "run_deadline", "reconnect_deadline", "arch", "abi",
+                   "profile", "definitions", "device", "device_table", "cuda_home", "cache_dir", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

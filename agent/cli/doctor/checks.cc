@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/capture/devices/device_table.h"
 #include "agent/cli/build/toolchain.h"
 #include "agent/cli/build/workload_names.h"
-#include "agent/cli/doctor/device_table.h"
 #include "agent/submit/calls.h"
 #include "common/sandbox/sandbox.h"
 
@@ -110,11 +110,24 @@ v1::DoctorCheck CheckService(const Session& session) {
 }
 
 v1::DoctorCheck CheckGpu() {
-  const absl::StatusOr<std::string> gpu = DescribeGpu(kDriverLibrary);
-  if (gpu.ok()) return Ok("gpu", *gpu);
+  const absl::StatusOr<capture::DeviceModel> gpu = capture::ReadLocalDevice(0);
+  if (gpu.ok()) return Ok("gpu", absl::StrCat(gpu->name, " (", gpu->arch, ")"));
   return Lacking("gpu", v1::DoctorCheck::OPTIONAL_MISSING, std::string(gpu.status().message()),
                  "a service on this machine emulates the GPU and takes no times",
                  "none is needed here; name a service with a GPU with --service");
+}
+
+// Capture starts programs that are installed beside this one.
+v1::DoctorCheck CheckCapture() {
+  std::error_code error;
+  const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const auto& file : {bin / "mini-ptx-capture-host", bin / "mini-ptx-capture-child",
+                           bin.parent_path() / "lib/sassay-capture/libcudart.so.13"}) {
+    if (std::filesystem::exists(file, error)) continue;
+    return Lacking("capture", v1::DoctorCheck::MISSING, absl::StrCat(file.string(), " is missing"),
+                   "host code cannot be captured", "bash deploy/build.sh release, or install the whole package");
+  }
+  return Ok("capture", absl::StrCat("recording runtime in ", (bin.parent_path() / "lib/sassay-capture").string()));
 }
 
 }  // namespace
@@ -123,6 +136,7 @@ v1::DoctorReport Examine(const Session& session) {
   v1::DoctorReport report;
   CheckToolchain(session.settings(), report);
   *report.add_checks() = CheckSandbox(session.settings());
+  *report.add_checks() = CheckCapture();
   *report.add_checks() = CheckWorkloads(session.settings());
   *report.add_checks() = CheckCache(session);
   *report.add_checks() = CheckService(session);

@@ -1,0 +1,97 @@
+// The installed program, from source to bundle and to the verdicts that are reached without a service.
+#include <cstdlib>
+#include <filesystem>
+
+#include "common/base/files.h"
+#include "common/process/subprocess.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace sassay::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr char kWorkload[] = "gemm_n256_k256/M=64";
+
+class BinaryTest : public ::testing::Test {
+ protected:
+  BinaryTest() : folder_(*TemporaryDirectory::Create("binary")) {}
+
+  ExitReport Run(std::vector<std::string> arguments) {
+    Command command;
+    command.argv = {std::string(std::getenv("SASSAY_TEST_BIN")) + "/mini-ptx-agent"};
+    command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+    command.environment = {{"HOME", folder_.path()}, {"PATH", "/usr/local/bin:/usr/bin:/bin"}};
+    command.working_directory = folder_.path();
+    return *RunToCompletion(command, absl::Minutes(5));
+  }
+  std::string Example(const std::string& name) {
+    return std::string(std::getenv("SASSAY_TEST_SOURCE")) + "/agent/examples/" + name;
+  }
+  std::string Write(const std::string& name, const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomically(folder_.path() / name, text).ok());
+    return folder_.path() / name;
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(BinaryTest, CompilesOnceAndKeepsOneDigestForCopiesOfTheSource) {
+  const ExitReport first =
+      Run({"compile", Example("gemm_naive.cu"), "--workload", kWorkload, "-o", "a.bundle", "--json"});
+  ASSERT_EQ(first.exit_code, 0) << first.stderr_text;
+  fs::create_directories(folder_.path() / "elsewhere");
+  fs::copy(Example("gemm_naive.cu"), folder_.path() / "elsewhere/gemm_naive.cu");
+  const ExitReport second = Run({"compile", "elsewhere/gemm_naive.cu", "--workload", kWorkload, "--json"});
+  ASSERT_EQ(second.exit_code, 0) << second.stderr_text;
+  const Json a = Json::parse(first.stdout_text), b = Json::parse(second.stdout_text);
+  EXPECT_EQ(a["bundle_sha256"], b["bundle_sha256"]);
+  EXPECT_EQ(b["compile_cached"], true);
+  EXPECT_TRUE(fs::exists(folder_.path() / "gemm_naive.bundle"));
+  const ExitReport inspected = Run({"inspect", "a.bundle"});
+  EXPECT_EQ(inspected.exit_code, 0);
+  EXPECT_THAT(inspected.stdout_text, AllOf(HasSubstr("each call"), HasSubstr("launch"), HasSubstr("gemm_naive.cu:")));
+}
+
+TEST_F(BinaryTest, CompileErrorIsAVerdictWithFileLineAndSourceAndNoPathsOfTheMachine) {
+  const std::string source = Write("broken.cu", "extern \"C\" void run() { int x = undeclared; }\n");
+  const ExitReport report = Run({"compile", source, "--workload", kWorkload, "--json"});
+  EXPECT_EQ(report.exit_code, 1);
+  const Json verdict = Json::parse(report.stdout_text);
+  EXPECT_EQ(verdict["status"], "COMPILE_ERROR");
+  EXPECT_EQ(verdict["stage"], "COMPILE");
+  EXPECT_EQ(verdict["workload"], kWorkload);
+  EXPECT_EQ(verdict["details"]["diagnostics"][0]["file"], "broken.cu");
+  EXPECT_EQ(verdict["details"]["diagnostics"][0]["line"], 1);
+  EXPECT_THAT(report.stdout_text, Not(HasSubstr(folder_.path().string())));
+  EXPECT_FALSE(fs::exists(folder_.path() / "broken.bundle"));
+}
+
+TEST_F(BinaryTest, CaptureErrorIsAVerdictAndSubmitNeedsNoServiceForIt) {
+  const std::string source =
+      Write("silent.cu", "__global__ void k() {}\nextern \"C\" void other() { k<<<1, 1>>>(); }\n");
+  const ExitReport report = Run({"submit", source, "--workload", kWorkload, "--json"});
+  EXPECT_EQ(report.exit_code, 1) << report.stderr_text;
+  const Json verdict = Json::parse(report.stdout_text);
+  EXPECT_EQ(verdict["status"], "CAPTURE_ERROR");
+  EXPECT_EQ(verdict["code"], "ENTRY_MISSING");
+  EXPECT_EQ(verdict["stages"][0]["outcome"], "PASSED");
+  EXPECT_EQ(verdict["stages"][1]["outcome"], "FAILED");
+}
+
+TEST_F(BinaryTest, UsageErrorsComeBeforeAnyWork) {
+  EXPECT_EQ(Run({"compile", "nothing.cu", "--workload", kWorkload}).exit_code, 2);
+  EXPECT_THAT(Run({"compile", Example("gemm_naive.cu")}).stderr_text, HasSubstr("--workload is needed"));
+  EXPECT_THAT(Run({"compile", "x.bundle", "--workload", kWorkload}).stderr_text, HasSubstr("is a bundle already"));
+  const ExitReport arch = Run({"compile", Example("gemm_naive.cu"), "--workload", kWorkload, "--arch", "sm_90"});
+  EXPECT_EQ(arch.exit_code, 2);
+  EXPECT_THAT(arch.stderr_text, HasSubstr("Did you mean \"sm_90a\"?"));
+}
+
+}  // namespace
+}  // namespace sassay::agent

@@ -1,0 +1,106 @@
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "agent/cli/build/candidate.h"
+#include "agent/cli/build/workload_names.h"
+#include "agent/cli/commands/commands.h"
+#include "agent/cli/session.h"
+#include "agent/render/reports.h"
+#include "agent/submit/rpc_error.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+#include "common/bundle/bundle.h"
+
+namespace sassay::agent {
+namespace {
+
+struct CompileArguments {
+  CandidateArguments candidate;
+  std::string output;
+};
+
+absl::StatusOr<std::vector<v1::Workload>> ResolveAll(const Settings& settings) {
+  ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(settings));
+  std::vector<v1::Workload> workloads;
+  for (const std::string& name : SplitWorkloadNames(settings.Text("workload"))) {
+    ASSIGN_OR_RETURN(v1::Workload workload, ResolveWorkload(catalog, name));
+    workloads.push_back(std::move(workload));
+  }
+  if (!workloads.empty()) return workloads;
+  return absl::InvalidArgumentError(
+      "--workload is needed: what shall the candidate compute? `mini-ptx-agent workloads` lists what there is.");
+}
+
+std::string OutputPath(const CompileArguments& arguments) {
+  if (!arguments.output.empty()) return arguments.output;
+  const std::filesystem::path first = std::filesystem::path(arguments.candidate.paths.front()).lexically_normal();
+  const std::filesystem::path name = first.has_filename() ? first : first.parent_path();
+  return absl::StrCat(name.stem().string(), ".bundle");
+}
+
+v1::CompileResult Describe(const BuiltBundle& built, const std::string& path) {
+  v1::CompileResult result;
+  result.set_path(path);
+  result.set_bundle_sha256(BundleDigest(built.bytes));
+  result.set_bundle_bytes(built.bytes.size());
+  result.set_arch(built.bundle.compilation().arch());
+  result.set_compile_cached(built.compile_cached);
+  result.set_compile_ns(absl::ToInt64Nanoseconds(built.compile_time));
+  result.set_capture_ns(absl::ToInt64Nanoseconds(built.capture_time));
+  *result.mutable_kernels() = built.bundle.kernels();
+  for (const v1::LaunchPlan& plan : built.bundle.plans()) result.add_workloads(plan.workload());
+  for (const std::string& warning : built.warnings) result.add_warnings(warning);
+  return result;
+}
+
+int Write(Session& session, const BuiltBundle& built, const std::string& path) {
+  if (const absl::Status status = WriteFileAtomically(path, built.bytes); !status.ok()) return session.Fail(status);
+  const v1::CompileResult result = Describe(built, path);
+  session.Answer(result, RenderCompileResult(result, session.style()));
+  return kExitCorrect;
+}
+
+int Compile(Session& session, const CompileArguments& arguments) {
+  if (IsBundle(arguments.candidate)) {
+    return session.Fail(absl::InvalidArgumentError(
+        absl::StrCat(arguments.candidate.paths.front(),
+                     " is a bundle already; compile wants its sources. `inspect` shows it, `submit` judges it.")));
+  }
+  const absl::StatusOr<std::vector<v1::Workload>> workloads = ResolveAll(session.settings());
+  if (!workloads.ok()) return session.Fail(workloads.status());
+  const absl::StatusOr<BuildOutcome> outcome = BuildBundle(session, arguments.candidate, *workloads);
+  if (!outcome.ok()) return session.Fail(outcome.status());
+  if (const auto* verdict = std::get_if<v1::Verdict>(&*outcome)) return session.AnswerVerdict(*verdict);
+  return Write(session, std::get<BuiltBundle>(*outcome), OutputPath(arguments));
+}
+
+}  // namespace
+
+void AddCompileCommand(CLI::App& root, Invocation& invocation) {
+  CLI::App* command = root.add_subcommand("compile", "Compiles and captures a candidate into a bundle; needs no GPU");
+  const auto arguments = std::make_shared<CompileArguments>();
+  AddCandidateArguments(*command, arguments->candidate, "SOURCE");
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "file to write; default: the first source's name with .bundle, here")
+      ->type_name("FILE");
+  AddSettingFlags(*command, invocation,
+                  {"workload", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda_home",
+                   "cache_dir", "allow_unsandboxed"});
+  AddCommonFlags(*command, invocation);
+  command->footer(
+      "Examples:\n"
+      "  mini-ptx-agent compile kernel.cu --workload gemm_n256_k256/M=256 -o kernel.bundle\n"
+      "  mini-ptx-agent compile kernel.cu helpers.cuh -I include -D TILE=128 --workload "
+      "gemm_n256_k256/M=64,gemm_n256_k256/M=256\n"
+      "  mini-ptx-agent compile solution.json --workload mha_with_lse_b1_h2_d64/S=128 --profile lenient --json\n"
+      "\n"
+      "Exit status 0 if a bundle was written, 1 if the candidate does not compile or cannot be captured.");
+  command->callback([&invocation, arguments] {
+    invocation.action = [arguments](Session& session) { return Compile(session, *arguments); };
+  });
+}
+
+}  // namespace sassay::agent
