@@ -40,15 +40,36 @@ absl::Status CheckDefine(const std::string& define) {
   return absl::InvalidArgumentError(absl::StrCat("define \"", define, "\": expected NAME or NAME=VALUE"));
 }
 
+bool IncludesTvmFfi(const CompileRequest& request) {
+  return std::any_of(request.sources.begin(), request.sources.end(),
+                     [](const auto& source) { return absl::StrContains(source.content(), "<tvm/ffi/"); });
+}
+
+// Missing tools and headers are the machine's trouble, not the candidate's.
+absl::Status CheckMachine(const CompileRequest& request, const Toolchain& toolchain) {
+  if (toolchain.nvcc.empty()) {
+    return absl::FailedPreconditionError(
+        "no nvcc beside ptxas: set SASSAY_CUDA_HOME to a whole toolkit, or run bash deploy/install_dependencies.sh");
+  }
+  if (!FindProgram("/usr/bin/g++").ok() || !FindProgram("/usr/bin/gcc").ok()) {
+    return absl::FailedPreconditionError(
+        "nvcc needs a host compiler, and there is no /usr/bin/g++: apt-get install g++");
+  }
+  if (IncludesTvmFfi(request) && toolchain.tvm_ffi_include.empty() && request.include_directories.empty()) {
+    return absl::FailedPreconditionError(
+        "the candidate includes tvm_ffi headers, which are not on this machine: "
+        ".venv/bin/pip install --no-deps apache-tvm-ffi, or name their folder with -I");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRequest(const CompileRequest& request, const Toolchain& toolchain) {
   RETURN_IF_ERROR(CheckSources(request.sources));
   for (const auto& define : request.defines) RETURN_IF_ERROR(CheckDefine(define));
   for (const auto& folder : request.include_directories) {
     if (!std::filesystem::is_directory(folder)) return absl::NotFoundError(absl::StrCat("no include folder ", folder));
   }
-  if (!toolchain.nvcc.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "no nvcc beside ptxas: set SASSAY_CUDA_HOME to a whole toolkit, or run bash deploy/install_dependencies.sh");
+  return CheckMachine(request, toolchain);
 }
 
 // One compilation from beginning to end.

@@ -132,8 +132,15 @@ class Parser {
     return true;
   }
 
-  bool AddFromTool(const std::string& severity, const std::string& message) {
-    if (absl::StartsWith(message, "ld returned") || absl::StartsWith(message, "in function")) return true;
+  // gcc's drivers put the severity behind the colon.
+  bool AddFromTool(std::string severity, std::string message) {
+    for (const char* word : {"fatal error", "error", "warning"}) {
+      absl::string_view rest = message;
+      if (!severity.empty() || !absl::ConsumePrefix(&rest, absl::StrCat(word, ": "))) continue;
+      severity = word;
+      message = std::string(rest);
+    }
+    if (absl::StartsWith(message, "ld returned")) return true;
     if (severity.empty() && tool_ != NvccTool::kLinker) return false;
     New(severity.empty() ? "error" : severity, message);
     return true;

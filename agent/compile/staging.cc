@@ -93,7 +93,7 @@ std::vector<std::string> Staging::NvccArguments() const {
   std::vector<std::string> arguments = RecordedOptions();
   // Host code is only recorded, so it is not optimised; line tables (-g1) let capture name the line that called CUDA.
   for (const char* option :
-       {"-Xptxas", "-v", "-shared", "-Xcompiler", "-fPIC,-g1,-fmax-errors=20", "-cudart", "none", "--keep"}) {
+       {"-Xptxas", "-v", "-shared", "-Xcompiler", "-fPIC,-g,-fmax-errors=20", "-cudart", "none", "--keep"}) {
     arguments.push_back(option);
   }
   for (size_t i = 0; i < request_->include_directories.size(); ++i) arguments.push_back("-I" + Include(i));

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/stubs/logging.h"
 
 namespace sassay {
 namespace {
@@ -62,6 +63,7 @@ absl::StatusOr<std::string> SerializeBundle(Bundle bundle) {
   Sort(*bundle.mutable_plans());
   Sort(*bundle.mutable_sources());
   RETURN_IF_ERROR(CheckOrder(bundle));
+  const google::protobuf::LogSilencer silencer;
   std::string bytes = DeterministicBytes(bundle);
   if (Bundle copy; !copy.ParseFromString(bytes)) {
     return absl::InvalidArgumentError("bundle: a text field is not UTF-8, or the bundle is larger than 2 GiB");
@@ -76,6 +78,8 @@ absl::StatusOr<Bundle> ParseBundle(absl::string_view untrusted, const BundleLimi
   }
   if (untrusted.empty()) return absl::InvalidArgumentError("bundle: it is empty");
   RETURN_IF_ERROR(ScanWire(*Bundle::descriptor(), untrusted, limits.wire));
+  // Invalid UTF-8 is the sender's fault: it is answered, and not written to our log.
+  const google::protobuf::LogSilencer silencer;
   Bundle bundle;
   if (!bundle.ParseFromArray(untrusted.data(), static_cast<int>(untrusted.size()))) {
     return absl::InvalidArgumentError("bundle: broken wire format, or a text field is not UTF-8");

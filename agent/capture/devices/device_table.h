@@ -9,8 +9,8 @@
 //                   "gpc_multiprocessors": [16, 16, 16, 16, 16, 16, 18, 18],      for the number of resident clusters
 //                   "attributes": { "cudaDevAttrMultiProcessorCount": 132, "127": 1, … } } ] }
 //
-// Attributes are cudaDeviceAttr names, or numbers for those without a name in the runtime API. One that is missing
-// makes cudaDeviceGetAttribute return cudaErrorInvalidValue, which is recorded.
+// A "comment" says where the values come from. Attributes are cudaDeviceAttr names, or numbers for those without a name
+// in the runtime API. One that is missing makes cudaDeviceGetAttribute return cudaErrorInvalidValue, which is recorded.
 #ifndef SASSAY_AGENT_CAPTURE_DEVICES_DEVICE_TABLE_H_
 #define SASSAY_AGENT_CAPTURE_DEVICES_DEVICE_TABLE_H_
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -43,15 +44,31 @@ const char* ForbiddenName(int number) {
   }
 }
 
-void OnForbiddenCall(int, siginfo_t* info, void*) {
-  Session::Get().Refuse(FindingCode::kHostLimit, std::string("host code tried to ") + ForbiddenName(info->si_syscall) +
-                                                     "; run() may only call the CUDA runtime");
+// The result of the system call that was trapped.
+void SetResult(void* context, long result) {
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  registers.gregs[REG_RAX] = result;
+#else
+  registers.regs[0] = static_cast<uint64_t>(result);
+#endif
 }
 
-void Handle(int signal_number, void (*handler)(int, siginfo_t*, void*)) {
+// A stray system("…") fails as it would on any locked-down machine; a fork bomb is refused.
+void OnForbiddenCall(int, siginfo_t* info, void* context) {
+  static int attempts = 0;
+  const std::string what = std::string("host code tried to ") + ForbiddenName(info->si_syscall);
+  if (++attempts > 16) {
+    Session::Get().Refuse(FindingCode::kHostLimit, what + " again and again; run() may only call the CUDA runtime");
+  }
+  if (attempts == 1) Session::Get().Note(what + ", which the capture sandbox does not allow");
+  SetResult(context, -EPERM);
+}
+
+void Handle(int signal_number, void (*handler)(int, siginfo_t*, void*), int flags) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
   sigaction(signal_number, &action, nullptr);
 }
 
@@ -67,8 +84,8 @@ void UseAlternateStack() {
 
 void InstallCrashHandlers() {
   UseAlternateStack();
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) Handle(number, OnCrash);
-  Handle(SIGSYS, OnForbiddenCall);
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) Handle(number, OnCrash, SA_RESETHAND);
+  Handle(SIGSYS, OnForbiddenCall, SA_NODEFER);
 }
 
 const char* ForbidProcesses() {
@@ -79,7 +96,11 @@ const char* ForbidProcesses() {
                      SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev)}) {
     failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 0);
   }
-  failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+  // posix_spawn (and so system and popen) blocks all signals around its vfork-like clone: a trap would kill there.
+  failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(clone), 1,
+                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VFORK, 0));
+  failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VFORK, CLONE_VFORK));
   // Its flags lie in memory, where a filter cannot see them; glibc falls back to clone.
   failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
   failed |= seccomp_load(filter);

@@ -7,8 +7,8 @@ namespace sassay::capture {
 
 // SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT are recorded with the candidate's source position.
 void InstallCrashHandlers();
-// fork, clone (but threads), exec, sockets and ptrace raise SIGSYS, which refuses the candidate. Returns what is
-// missing if the kernel has no seccomp; the sandbox outside still limits processes.
+// fork, clone (but threads), exec, sockets and ptrace fail with EPERM and leave a note; who insists is refused. Returns
+// what is missing if the kernel has no seccomp.
 const char* ForbidProcesses();
 // Fills memory that malloc hands out with `byte` (needs glibc.malloc.tcache_count=0 in GLIBC_TUNABLES).
 void PaintHeap(unsigned char byte);

@@ -18,6 +18,8 @@
 namespace sassay::capture {
 namespace {
 
+constexpr size_t kKeptOutput = 4096;
+
 struct Pipe {
   UniqueFd read_end, write_end;
 };
@@ -51,18 +53,21 @@ class Streams {
   const std::string& output() const { return output_; }
 
  private:
-  // Appends what is there; closes `fd` at its end.
-  void Read(UniqueFd& fd, std::string& into);
+  // Appends what is there, up to `limit` in all; closes `fd` at its end.
+  void Read(UniqueFd& fd, std::string& into, size_t limit);
 
   UniqueFd record_fd_, output_fd_;
   std::string record_, output_;
+  uint64_t printed_ = 0;
   const SuperviseOptions& options_;
 };
 
-void Streams::Read(UniqueFd& fd, std::string& into) {
+void Streams::Read(UniqueFd& fd, std::string& into, size_t limit) {
+  const size_t room = limit - std::min(limit, into.size());
   char buffer[65536];
   const ssize_t got = read(fd.get(), buffer, sizeof buffer);
-  if (got > 0) into.append(buffer, static_cast<size_t>(got));
+  if (got > 0) into.append(buffer, std::min(static_cast<size_t>(got), room));
+  if (got > 0 && &into == &output_) printed_ += static_cast<uint64_t>(got);
   if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) fd.reset();
 }
 
@@ -72,9 +77,9 @@ Ending::Kind Streams::Drain(absl::Time deadline) {
     if (left_ms <= 0) return Ending::TIMED_OUT;
     pollfd fds[2] = {{record_fd_.get(), POLLIN, 0}, {output_fd_.get(), POLLIN, 0}};
     if (poll(fds, 2, static_cast<int>(std::min<int64_t>(left_ms, 60000))) <= 0) continue;
-    if (fds[0].revents != 0) Read(record_fd_, record_);
-    if (fds[1].revents != 0) Read(output_fd_, output_);
-    if (output_.size() > options_.output_limit_bytes) return Ending::PRINTED_TOO_MUCH;
+    if (fds[0].revents != 0) Read(record_fd_, record_, options_.record_limit_bytes + 1);
+    if (fds[1].revents != 0) Read(output_fd_, output_, kKeptOutput);
+    if (printed_ > options_.output_limit_bytes) return Ending::PRINTED_TOO_MUCH;
     if (record_.size() > options_.record_limit_bytes) return Ending::RECORDED_TOO_MUCH;
   }
   return Ending::EXITED;
@@ -104,7 +109,7 @@ absl::StatusOr<Ending> DescribeEnding(Subprocess& child, Ending::Kind kind, cons
   ending.set_kind(kind);
   if (kind == Ending::EXITED && report.kind == ExitReport::Kind::kSignaled) ending.set_kind(Ending::SIGNALED);
   ending.set_status(report.kind == ExitReport::Kind::kSignaled ? report.signal_number : report.exit_code);
-  ending.set_output(output.substr(0, 4096));
+  ending.set_output(output);
   return ending;
 }
 

@@ -18,8 +18,9 @@ struct SuperviseOptions {
   std::string child_program;
   std::string runtime_directory;
   absl::Duration timeout = absl::Seconds(10);
-  // More than this printed or recorded ends the candidate.
-  uint64_t output_limit_bytes = 1 << 20;
+  // More than this printed or recorded ends the candidate. What is printed is counted and, but for its beginning,
+  // thrown away.
+  uint64_t output_limit_bytes = uint64_t{1} << 30;
   uint64_t record_limit_bytes = 256 << 20;
 };
 

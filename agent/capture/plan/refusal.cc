@@ -159,7 +159,8 @@ absl::optional<Refusal> CauseFinder::Look(const Event& event) {
     (event.call_mark().end() ? ended_ : call_) = static_cast<int>(event.call_mark().call());
   }
   if (event.has_cuda_error()) cuda_error_ = &event;
-  if (event.has_finding() && !(lenient_ && event.finding().lenient_allows())) return OfFinding(event);
+  if (event.has_finding() && !event.finding().note() && !(lenient_ && event.finding().lenient_allows()))
+    return OfFinding(event);
   if (event.has_crash()) return OfCrash(event);
   if (event.has_ending()) return OfEnding(event.ending());
   if (event.pcs_size() > 0) last_ = &event;
@@ -182,7 +183,7 @@ Refusal CauseFinder::OfCrash(const Event& event) const {
   const Crash& crash = event.crash();
   const std::string at = lines_.At(event);
   if (crash.signal() == SIGSEGV && crash.code() == kKernelFault) {
-    return {v1::VERDICT_CODE_HOST_READS_DEVICE,
+    return {v1::VERDICT_CODE_HOST_CRASH,
             absl::StrCat("host code dereferenced a device pointer", at,
                          ": tensors are in GPU memory; only kernels can touch them"),
             ""};
@@ -209,7 +210,7 @@ absl::optional<Refusal> CauseFinder::OfEnding(const Ending& ending) const {
           ""};
     case Ending::PRINTED_TOO_MUCH:
       return Refusal{v1::VERDICT_CODE_HOST_LIMIT,
-                     absl::StrCat("host code printed more than 1 MiB ", CallWords(call_), " of run()"), ""};
+                     absl::StrCat("host code printed more than 1 GiB ", CallWords(call_), " of run()"), ""};
     case Ending::RECORDED_TOO_MUCH:
       return Refusal{
           v1::VERDICT_CODE_HOST_LIMIT,

@@ -29,11 +29,6 @@ int SassayRefuseFunction(const char* function) {
                         std::string("unsupported: ") + function + " cannot be recorded into a launch plan");
 }
 
-// These hide libc's for everything that is loaded after us.
-__attribute__((visibility("default"))) void exit(int status) { RefuseExit("exit", std::to_string(status)); }
-__attribute__((visibility("default"))) void quick_exit(int status) noexcept {
-  RefuseExit("quick_exit", std::to_string(status));
-}
-__attribute__((visibility("default"))) void _Exit(int status) noexcept { RefuseExit("_Exit", std::to_string(status)); }
+void SassayRefuseExit(const char* function, int status) { RefuseExit(function, std::to_string(status)); }
 
 }  // extern "C"

@@ -108,6 +108,13 @@ void Session::Object(FindingCode code, std::string_view message) {
   Emit(kFinding, finding);
 }
 
+void Session::Note(std::string_view message) {
+  WireWriter finding;
+  finding.Bytes(2, message);
+  finding.Varint(4, 1);
+  Emit(kFinding, finding);
+}
+
 void Session::Leave(int status) { _exit(status); }
 
 CallSite Session::FindCallSite() const {

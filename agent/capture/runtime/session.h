@@ -148,6 +148,8 @@ class Session {
   [[noreturn]] void Refuse(FindingCode code, std::string_view message);
   // Records something that a lenient capture turns into a warning, and goes on.
   void Object(FindingCode code, std::string_view message);
+  // Records something that becomes a warning of the plan.
+  void Note(std::string_view message);
   // Leaves without running destructors or atexit handlers of the candidate.
   [[noreturn]] void Leave(int status);
   // Only write(2): for signal handlers.
