@@ -69,11 +69,11 @@ absl::Status RefuseSocketFamilies(scmp_filter_ctx filter) {
       continue;
     }
     RETURN_IF_ERROR(FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                                                 SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family))),
+                                                 SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family), 0)),
                                 "socket"));
   }
   return FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                                      SCMP_A0(SCMP_CMP_GT, static_cast<scmp_datum_t>(AF_MAX))),
+                                      SCMP_A0(SCMP_CMP_GT, static_cast<scmp_datum_t>(AF_MAX), 0)),
                      "socket");
 }
 

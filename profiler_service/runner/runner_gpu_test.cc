@@ -2,86 +2,22 @@
 // another.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <cstring>
-
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/toolchain/toolchain.h"
-#include "google/protobuf/text_format.h"
-#include "profiler_service/device/cuda/cuda_device.h"
-#include "profiler_service/device/cuda/test_kernels.h"
-#include "profiler_service/sanitize/sanitize.h"
+#include "profiler_service/runner/runner_fixture.h"
 #include "profiler_service/timing/timing.h"
-#include "profiler_service/wire/runner_pool.h"
 
 namespace sassay::runner {
 namespace {
 
-constexpr char kDevice[] = "cuda:0";
-constexpr uint64_t kTensorBytes = 2000;
-constexpr uint64_t kOffset = 4096;
-
-std::string Pointer(int buffer) {
-  return absl::StrCat("arguments { data: '\\0\\0\\0\\0\\0\\0\\0\\0' relocations { pointer { buffer: ", buffer,
-                      " } } }");
-}
-
-// Raw bytes of an int argument.
-std::string Int(int value) {
-  std::string escaped;
-  for (int i = 0; i < 4; ++i) absl::StrAppend(&escaped, "\\x", absl::Hex((value >> (8 * i)) & 0xff, absl::kZeroPad2));
-  return absl::StrCat("arguments { data: '", escaped, "' }");
-}
-
-class RunnerGpuTest : public testing::Test {
+class RunnerGpuTest : public RunnerFixture {
  protected:
+  RunnerGpuTest() : RunnerFixture("cuda:0") {}
+
   void SetUp() override {
     if (const std::string reason = device::cuda::WhyNoGpu(); !reason.empty()) GTEST_SKIP() << reason;
-    auto judge = device::cuda::CudaDevice::Open("0", worker::RUN_MODE_PLAIN);
-    ASSERT_TRUE(judge.ok()) << judge.status();
-    judge_ = *std::move(judge);
-    auto memory = judge_->AllocateShared(4 * kOffset);
-    ASSERT_TRUE(memory.ok()) << memory.status();
-    memory_ = *std::move(memory);
-    for (uint32_t i = 0; i < 2; ++i) {
-      worker::SharedRegion region;
-      region.set_buffer(i);
-      region.set_object_bytes(memory_.object_bytes);
-      region.set_offset_bytes(kOffset * (i + 1));
-      region.set_size_bytes(kTensorBytes);
-      regions_.push_back(region);
-    }
-    descriptors_ = {memory_.fd.get()};
-    wire::RunnerPoolOptions options;
-    options.runner_program = absl::StrCat(std::getenv("SASSAY_TEST_BIN"), "/profiler-runner");
-    options.allow_unsandboxed = AllowUnsandboxed{"test on a machine without sandbox"};
-    pool_ = std::make_unique<wire::RunnerPool>(options);
-  }
-
-  // One launch with the arguments given; A is buffer 0, C buffer 1.
-  v1::Bundle BundleLaunching(const std::string& kernel, const std::string& arguments, int blocks = 1, int threads = 1) {
-    v1::Bundle bundle = device::cuda::TestKernels();
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        absl::StrCat("buffers { kind: BUFFER_KIND_INPUT name: 'A' size_bytes: ", kTensorBytes,
-                     " } buffers { kind: BUFFER_KIND_OUTPUT name: 'C' size_bytes: ", kTensorBytes,
-                     " } steady { launch { kernel: '", kernel, "' grid { x: ", blocks,
-                     " y: 1 z: 1 } block { x: ", threads, " y: 1 z: 1 } ", arguments, " } }"),
-        bundle.add_plans()));
-    return bundle;
-  }
-
-  absl::StatusOr<worker::RunnerReply> Run(const v1::Bundle& bundle, absl::Duration deadline = absl::Seconds(20)) {
-    auto runner = pool_->Acquire(kDevice, worker::RUN_MODE_PLAIN, absl::Now() + absl::Seconds(60));
-    if (!runner.ok()) return runner.status();
-    const std::vector<absl::StatusOr<worker::RunnerReply>> replies = {(*runner)->Load(bundle, worker::RUN_MODE_PLAIN),
-                                                                      (*runner)->Bind(regions_, descriptors_),
-                                                                      (*runner)->Setup(1, deadline)};
-    for (const auto& reply : replies) {
-      if (!reply.ok() || reply->outcome() != worker::RUN_OUTCOME_OK) return reply;
-    }
-    return (*runner)->Steady(2, deadline);
+    RunnerFixture::SetUp();
   }
 
   void ExpectFault(const std::string& kernel, const std::string& arguments, v1::VerdictCode code) {
@@ -91,22 +27,6 @@ class RunnerGpuTest : public testing::Test {
     EXPECT_EQ(v1::VerdictCode_Name(reply->code()), v1::VerdictCode_Name(code)) << reply->message();
     EXPECT_TRUE(absl::StrContains(reply->message(), kernel)) << reply->message();
   }
-
-  template <typename T>
-  T ReadOutput(uint64_t index) {
-    T value{};
-    EXPECT_TRUE(judge_
-                    ->Read(absl::MakeSpan(reinterpret_cast<char*>(&value), sizeof(value)),
-                           memory_.address + 2 * kOffset + index * sizeof(T))
-                    .ok());
-    return value;
-  }
-
-  std::unique_ptr<device::Device> judge_;
-  device::SharedMemory memory_;
-  std::vector<worker::SharedRegion> regions_;
-  std::vector<int> descriptors_;
-  std::unique_ptr<wire::RunnerPool> pool_;
 };
 
 TEST_F(RunnerGpuTest, WritesIntoMemoryThatBelongsToAnotherProcess) {
@@ -156,7 +76,7 @@ TEST_F(RunnerGpuTest, WhatTheKernelPrintsComesBack) {
 TEST_F(RunnerGpuTest, TimingGivesSamplesAndClocks) {
   const v1::Bundle bundle = BundleLaunching("add", Pointer(0) + Pointer(0) + Pointer(1) + Int(500), 2, 256);
   timing::TimingRequest request;
-  request.device = kDevice;
+  request.device = device_;
   request.bundle = &bundle;
   request.regions = regions_;
   request.descriptors = descriptors_;
@@ -175,12 +95,7 @@ TEST_F(RunnerGpuTest, MemcheckNamesTheStorePastTheEnd) {
   v1::Bundle bundle = BundleLaunching("stores_past_the_end", Pointer(1) + Int(kTensorBytes / 2), 2, 512);
   auto& source = *bundle.add_sources();
   source.set_path("test_kernels.cu");
-  sanitize::SanitizeRequest request;
-  request.device = kDevice;
-  request.bundle = &bundle;
-  request.regions = regions_;
-  request.descriptors = descriptors_;
-  const auto result = sanitize::Sanitize(request, *pool_, toolchain->compute_sanitizer);
+  const auto result = Check(bundle, toolchain->compute_sanitizer);
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_EQ(result->status, sanitize::Sanitization::Status::kFindings) << result->reason;
   const v1::Finding& finding = result->findings.at(0);
@@ -195,12 +110,7 @@ TEST_F(RunnerGpuTest, MemcheckFindsNothingInAGoodKernel) {
   const auto toolchain = FindToolchain();
   if (!toolchain.ok() || toolchain->compute_sanitizer.empty()) GTEST_SKIP() << "no compute-sanitizer here";
   const v1::Bundle bundle = BundleLaunching("add", Pointer(0) + Pointer(0) + Pointer(1) + Int(500), 2, 256);
-  sanitize::SanitizeRequest request;
-  request.device = kDevice;
-  request.bundle = &bundle;
-  request.regions = regions_;
-  request.descriptors = descriptors_;
-  const auto result = sanitize::Sanitize(request, *pool_, toolchain->compute_sanitizer);
+  const auto result = Check(bundle, toolchain->compute_sanitizer);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->status, sanitize::Sanitization::Status::kClean) << result->reason;
 }

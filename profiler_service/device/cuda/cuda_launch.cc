@@ -68,7 +68,7 @@ absl::Status CheckArguments(const Launch& launch, const std::vector<size_t>& par
       ")"));
 }
 
-// cuTensorMapEncodeTiled wants both at 64-byte alignment and full arrays.
+// cuTensorMapEncodeTiled reads full arrays.
 struct TensorMapArguments {
   explicit TensorMapArguments(const sassay::v1::TensorMap& map) {
     std::copy_n(map.global_dim().begin(), std::min(map.global_dim_size(), 5), global_dim);
@@ -117,7 +117,7 @@ absl::StatusOr<std::array<char, 128>> CudaDevice::EncodeTensorMap(const sassay::
     return absl::InvalidArgumentError(absl::StrCat("a tensor map has 1 to 5 dimensions, got ", rank));
   }
   const TensorMapArguments arguments(map);
-  alignas(64) CUtensorMap encoded{};
+  CUtensorMap encoded{};
   const CUresult result = driver_.cuTensorMapEncodeTiled(
       &encoded, static_cast<CUtensorMapDataType>(map.data_type()), static_cast<cuuint32_t>(rank),
       reinterpret_cast<void*>(base), arguments.global_dim, arguments.global_stride, arguments.box_dim,
