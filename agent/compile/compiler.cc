@@ -125,7 +125,7 @@ class Run {
           absl::StrCat("the compile sandbox did not start: ", DescribeExit(report), ": ", report.stderr_text));
     for (const auto& output : outputs) Note(steps[std::min(output.step, steps.size() - 1)].tool, output.text);
     if (report.Succeeded()) return absl::OkStatus();
-    int status = outputs.back().status != 0 ? outputs.back().status : 128 + report.signal_number;
+    int status = outputs.back().status != 0 ? outputs.back().status : StatusOf(report);
     Fail(last, status, outputs.back().text);
     return absl::OkStatus();
   }

@@ -54,11 +54,15 @@ absl::Status Refuse(scmp_filter_ctx filter, const char* name, int error = EPERM)
   return FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(error), number, 0), name);
 }
 
-absl::Status RefuseNewUserNamespaces(scmp_filter_ctx filter) {
+// The call with this argument only.
+absl::Status RefuseIf(scmp_filter_ctx filter, int syscall_number, const scmp_arg_cmp& argument, int error,
+                      const char* name) {
+  return FromSeccomp(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(error), syscall_number, 1, &argument), name);
+}
+
+absl::Status RefuseNewNamespaces(scmp_filter_ctx filter) {
   for (uint64_t flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET}) {
-    RETURN_IF_ERROR(FromSeccomp(
-        seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag)),
-        "clone"));
+    RETURN_IF_ERROR(RefuseIf(filter, SCMP_SYS(clone), {0, SCMP_CMP_MASKED_EQ, flag, flag}, EPERM, "clone"));
   }
   return Refuse(filter, "clone3", ENOSYS);
 }
@@ -68,21 +72,16 @@ absl::Status RefuseSocketFamilies(scmp_filter_ctx filter) {
     if (std::find(std::begin(kAllowedFamilies), std::end(kAllowedFamilies), family) != std::end(kAllowedFamilies)) {
       continue;
     }
-    RETURN_IF_ERROR(FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                                                 SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family), 0)),
-                                "socket"));
+    RETURN_IF_ERROR(
+        RefuseIf(filter, SCMP_SYS(socket), {0, SCMP_CMP_EQ, static_cast<uint64_t>(family), 0}, EAFNOSUPPORT, "socket"));
   }
-  return FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                                      SCMP_A0(SCMP_CMP_GT, static_cast<scmp_datum_t>(AF_MAX), 0)),
-                     "socket");
+  return RefuseIf(filter, SCMP_SYS(socket), {0, SCMP_CMP_GT, AF_MAX, 0}, EAFNOSUPPORT, "socket");
 }
 
 absl::Status RefuseTerminalInput(scmp_filter_ctx filter) {
   constexpr uint64_t kTioclinux = 0x541C;
   for (uint64_t request : {uint64_t{TIOCSTI}, kTioclinux}) {
-    RETURN_IF_ERROR(FromSeccomp(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                                                 SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, request)),
-                                "ioctl"));
+    RETURN_IF_ERROR(RefuseIf(filter, SCMP_SYS(ioctl), {1, SCMP_CMP_MASKED_EQ, 0xffffffffU, request}, EPERM, "ioctl"));
   }
   return absl::OkStatus();
 }
@@ -92,7 +91,7 @@ absl::Status AddRules(scmp_filter_ctx filter, bool allow_personality) {
   if (!allow_personality) {
     for (const char* name : kRefusedUnlessPersonality) RETURN_IF_ERROR(Refuse(filter, name));
   }
-  RETURN_IF_ERROR(RefuseNewUserNamespaces(filter));
+  RETURN_IF_ERROR(RefuseNewNamespaces(filter));
   RETURN_IF_ERROR(RefuseSocketFamilies(filter));
   return RefuseTerminalInput(filter);
 }
