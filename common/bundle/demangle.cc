@@ -34,13 +34,21 @@ size_t NameBegin(absl::string_view name) {
   return 0;
 }
 
+// nvcc prefixes static kernels of linked files: "__nv_static_19__597c54c9_4_a_cu_fa__Z4samePf".
+absl::string_view WithoutStaticPrefix(absl::string_view symbol) {
+  if (!absl::StartsWith(symbol, "__nv_static_")) return symbol;
+  const size_t mangled = symbol.find("__Z");
+  return mangled == absl::string_view::npos ? symbol : symbol.substr(mangled + 1);
+}
+
 }  // namespace
 
 std::string Demangle(absl::string_view symbol) {
-  if (symbol.size() > kMaxMangledBytes || !absl::StartsWith(symbol, "_Z")) return std::string(symbol);
+  const absl::string_view mangled = WithoutStaticPrefix(symbol);
+  if (mangled.size() > kMaxMangledBytes || !absl::StartsWith(mangled, "_Z")) return std::string(symbol);
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(
-      abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status), std::free);
+      abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status), std::free);
   if (status != 0 || name == nullptr) return std::string(symbol);
   std::string text(name.get());
   return text.size() > kMaxDemangledBytes ? std::string(symbol) : text;

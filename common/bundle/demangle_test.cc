@@ -12,6 +12,11 @@ TEST(Demangle, NamesTemplatesAndAnonymousNamespaces) {
   EXPECT_EQ(ShortKernelName("_Z5applyIPFvPfEEvT_S0_"), "apply<void (*)(float*)>");
 }
 
+TEST(Demangle, NamesStaticKernelsOfLinkedFiles) {
+  EXPECT_EQ(ShortKernelName("__nv_static_19__597c54c9_4_a_cu_fa__Z4samePf"), "same");
+  EXPECT_EQ(Demangle("__nv_static_19__nothing"), "__nv_static_19__nothing");
+}
+
 TEST(Demangle, LeavesOtherNamesAlone) {
   EXPECT_EQ(Demangle("gemm"), "gemm");
   EXPECT_EQ(ShortKernelName("gemm"), "gemm");
