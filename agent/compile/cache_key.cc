@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/compile/staging.h"
 #include "common/base/sha256.h"
 #include "common/process/subprocess.h"
 
@@ -71,6 +72,7 @@ std::string CompileCacheKey(const CompileRequest& request, const CompilerOptions
   key.Add(request.arch);
   for (const auto& define : request.defines) key.Add("-D" + define);
   for (const auto& folder : request.include_directories) AddFolder(key, folder);
+  for (const auto& option : HostOptions()) key.Add(option);
   AddTools(key, options);
   key.Add(options.unsandboxed ? "unsandboxed" : "sandboxed");
   return key.Finish();

@@ -17,10 +17,10 @@ inline constexpr absl::string_view kCandidateFolder = "/candidate";
 
 // A candidate that nvcc accepted. Plain data.
 //
-// The shared object is the candidate's whole host code, position-independent, unoptimised, with debug information (-g: capture reads lines and the entry point's parameters),
-// without a CUDA runtime: its cuda* symbols are undefined and it names no runtime library. It embeds the cubin in a fat
-// binary. Source paths in its line tables, in the PTX and in the cubin are kCandidateFolder + "/PATH" (without a
-// sandbox: a temporary folder that ends in it).
+// The shared object is the candidate's whole host code: position-independent, unoptimised, with debug information (-g:
+// capture reads lines and the entry point's parameters), without a CUDA runtime: its cuda* symbols are undefined and it
+// names no runtime library. It embeds the cubin in a fat binary. Source paths in its line tables, in the PTX and in the
+// cubin are kCandidateFolder + "/PATH" (without a sandbox: a temporary folder that ends in it).
 struct CompiledCandidate {
   // Sources in path order, as given.
   std::vector<sassay::v1::SourceFile> sources;

@@ -89,13 +89,15 @@ std::vector<std::string> Staging::RecordedOptions() const {
   return options;
 }
 
+std::vector<std::string> HostOptions() {
+  // Host code is only recorded, so it is not optimised; debug information lets capture name the line that called CUDA
+  // and the parameters of the entry point.
+  return {"-Xptxas", "-v", "-shared", "-Xcompiler", "-fPIC,-g,-fmax-errors=20", "-cudart", "none", "--keep"};
+}
+
 std::vector<std::string> Staging::NvccArguments() const {
   std::vector<std::string> arguments = RecordedOptions();
-  // Host code is only recorded, so it is not optimised; line tables (-g1) let capture name the line that called CUDA.
-  for (const char* option :
-       {"-Xptxas", "-v", "-shared", "-Xcompiler", "-fPIC,-g,-fmax-errors=20", "-cudart", "none", "--keep"}) {
-    arguments.push_back(option);
-  }
+  for (auto& option : HostOptions()) arguments.push_back(std::move(option));
   for (size_t i = 0; i < request_->include_directories.size(); ++i) arguments.push_back("-I" + Include(i));
   arguments.push_back("-I" + Candidate());
   if (!options_->toolchain.tvm_ffi_include.empty()) arguments.push_back("-I" + TvmFfi());

@@ -17,6 +17,9 @@
 
 namespace sassay {
 
+// nvcc's options that decide the host code and what is kept; the same for every candidate.
+std::vector<std::string> HostOptions();
+
 // The folders of one compilation on the host, and the commands that run in them.
 //
 // Inside the sandbox: /candidate the sources, /cuda the toolkit, /include/N the include folders, /tvm_ffi/include the
