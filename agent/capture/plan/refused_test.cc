@@ -1,0 +1,99 @@
+// Every way in which host code cannot be captured gets its code, and words that teach.
+#include <gmock/gmock.h>
+
+#include "agent/capture/plan/capture_testing.h"
+
+namespace sassay::capture {
+namespace {
+
+namespace v1 = sassay::v1;
+using testing::HasSubstr;
+
+struct Case {
+  const char* entry;
+  v1::VerdictCode code;
+  const char* words;
+};
+
+class Refused : public testing::TestWithParam<Case> {};
+
+TEST_P(Refused, NamesTheCause) {
+  CaptureRequest request = CandidateRequest("refused", GetParam().entry);
+  request.timeout = absl::Seconds(3);
+  const WorkloadCapture capture = CaptureOne(request);
+  ASSERT_FALSE(capture.captured()) << capture.plan->ShortDebugString();
+  EXPECT_EQ(capture.verdict.status(), v1::VERDICT_STATUS_CAPTURE_ERROR);
+  EXPECT_EQ(capture.verdict.stage(), v1::STAGE_CAPTURE);
+  EXPECT_EQ(v1::VerdictCode_Name(capture.verdict.code()), v1::VerdictCode_Name(GetParam().code))
+      << capture.verdict.reason();
+  EXPECT_THAT(capture.verdict.reason(), HasSubstr(GetParam().words));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    HostCode, Refused,
+    testing::Values(
+        Case{"no_such_entry", v1::VERDICT_CODE_ENTRY_MISSING, "exports no entry point"},
+        Case{"cpp_entry", v1::VERDICT_CODE_ENTRY_SIGNATURE, "extern \"C\""},
+        Case{"too_few", v1::VERDICT_CODE_ENTRY_SIGNATURE, "4 parameters, expected 5"},
+        Case{"wrong_type", v1::VERDICT_CODE_ENTRY_SIGNATURE, "parameter 'A' is float*"},
+        Case{"reads_back", v1::VERDICT_CODE_HOST_READS_DEVICE, "refused.cu:"},
+        Case{"caches_pointer", v1::VERDICT_CODE_PTR_CACHED, "parameter 1 still points at the first call's tensor A"},
+        Case{"caches_map", v1::VERDICT_CODE_PTR_CACHED, "its tensor map still points at the first call's tensor A"},
+        Case{"caches_distance", v1::VERDICT_CODE_PTR_CACHED, "distance between two tensors"},
+        Case{"too_much_shared", v1::VERDICT_CODE_SHARED_MEMORY_LIMIT, "232448"},
+        Case{"checks_and_aborts", v1::VERDICT_CODE_SHARED_MEMORY_LIMIT, "cudaFuncSetAttribute returned error 1"},
+        Case{"big_block", v1::VERDICT_CODE_BLOCK_LIMIT, "2048 threads; a block may have at most 1024"},
+        Case{"empty_grid", v1::VERDICT_CODE_LAUNCH_INVALID, "grid (0,1,1)"},
+        Case{"segfaults", v1::VERDICT_CODE_HOST_CRASH, "SIGSEGV at refused.cu:"},
+        Case{"dereferences", v1::VERDICT_CODE_HOST_CRASH, "dereferenced a device pointer at refused.cu:"},
+        Case{"loops", v1::VERDICT_CODE_HOST_TIMEOUT, "did not return in the first call"},
+        Case{"forks", v1::VERDICT_CODE_HOST_LIMIT, "start a process"},
+        Case{"exits", v1::VERDICT_CODE_HOST_EXIT, "exit(3)"}, Case{"raw_exit", v1::VERDICT_CODE_HOST_EXIT, "status 5"},
+        Case{"throws", v1::VERDICT_CODE_HOST_CRASH, "no such tile"},
+        Case{"no_launch", v1::VERDICT_CODE_NO_LAUNCH, "without launching"},
+        Case{"counts_calls", v1::VERDICT_CODE_CALLS_DIFFER, "parameter 2"},
+        Case{"autotunes", v1::VERDICT_CODE_HOST_READS_DEVICE, "autotuning"},
+        Case{"bad_map", v1::VERDICT_CODE_TENSOR_MAP_INVALID, "globalStrides[0] is 500"},
+        Case{"wide_map", v1::VERDICT_CODE_TENSOR_MAP_INVALID, "256 bytes, more than the swizzle's 128"},
+        Case{"copies_too_far", v1::VERDICT_CODE_POINTER_OUT_OF_BUFFER, "cudaMemcpyAsync: the destination"},
+        Case{"points_past_end", v1::VERDICT_CODE_POINTER_OUT_OF_BUFFER, "2 bytes past the end of tensor C"},
+        Case{"graph", v1::VERDICT_CODE_UNSUPPORTED_API, "unsupported: cudaStreamBeginCapture"},
+        Case{"huge_allocation", v1::VERDICT_CODE_HOST_CUDA_ERROR, "1099511627776 bytes"}),
+    [](const auto& info) { return std::string(info.param.entry); });
+
+TEST(RefusedLibrary, IsNamedByTheFunctionThatIsCalled) {
+  const WorkloadCapture capture = CaptureOne(CandidateRequest("library_call", "run"));
+  ASSERT_FALSE(capture.captured());
+  EXPECT_EQ(capture.verdict.code(), v1::VERDICT_CODE_FORBIDDEN_LIBRARY);
+  EXPECT_THAT(capture.verdict.reason(), HasSubstr("cublasCreate_v2"));
+}
+
+TEST(RefusedFlood, EndsWithoutFillingMemory) {
+  CaptureRequest request = CandidateRequest("refused", "floods");
+  request.timeout = absl::Seconds(3);
+  const WorkloadCapture capture = CaptureOne(request);
+  ASSERT_FALSE(capture.captured());
+  EXPECT_THAT(capture.verdict.code(), testing::AnyOf(v1::VERDICT_CODE_HOST_LIMIT, v1::VERDICT_CODE_HOST_TIMEOUT));
+  EXPECT_THAT(capture.verdict.details().notes(0), HasSubstr("host code printed: PASSED"));
+  EXPECT_LT(capture.verdict.details().notes(0).size(), 8192u);
+}
+
+TEST(Lenient, CapturesOneCallAndWarns) {
+  for (const char* entry : {"caches_pointer", "caches_map", "counts_calls", "autotunes"}) {
+    CaptureRequest request = CandidateRequest("refused", entry);
+    request.profile = v1::CAPTURE_PROFILE_LENIENT;
+    const WorkloadCapture capture = CaptureOne(request);
+    ASSERT_TRUE(capture.captured()) << entry << ": " << capture.verdict.reason();
+    EXPECT_EQ(capture.plan->profile(), v1::CAPTURE_PROFILE_LENIENT);
+    EXPECT_THAT(capture.plan->warnings(), testing::Contains(HasSubstr("lenient"))) << entry;
+  }
+}
+
+TEST(Lenient, StillRefusesDataDependentHostCode) {
+  CaptureRequest request = CandidateRequest("refused", "reads_back");
+  request.profile = v1::CAPTURE_PROFILE_LENIENT;
+  EXPECT_EQ(CaptureOne(request).verdict.code(), v1::VERDICT_CODE_HOST_READS_DEVICE);
+}
+
+}  // namespace
+}  // namespace sassay::capture

@@ -1,0 +1,130 @@
+// Host code that must be refused: one entry each, all with run()'s signature for gemm_n256_k256 unless they say.
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+using Bf16 = __nv_bfloat16;
+
+extern __shared__ char dynamic_shared[];
+__global__ void kernel(const Bf16* a, Bf16* c) { c[0] = a[0]; }
+__global__ void number(Bf16* c, int64_t n) { c[0] = c[n]; }
+__global__ void big_shared(Bf16* c) { c[0] = c[dynamic_shared[threadIdx.x]]; }
+__global__ void with_map(const __grid_constant__ CUtensorMap map, Bf16* c) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map));
+  c[0] = c[1];
+}
+__device__ int result;
+
+static CUresult Encode(CUtensorMap* map, const Bf16* base, uint64_t row_bytes, uint32_t box) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult status;
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &status);
+  const cuuint64_t dims[2] = {256, 64}, strides[1] = {row_bytes};
+  const cuuint32_t boxes[2] = {box, 64}, ones[2] = {1, 1};
+  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
+      map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<Bf16*>(base), dims, strides, boxes, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+#define ENTRY(name) \
+  extern "C" void name(const Bf16* A, const Bf16* B, Bf16* C, int64_t M, cudaStream_t stream)
+
+ENTRY(reads_back) {
+  int value = 0;
+  cudaMemcpyFromSymbol(&value, result, sizeof value);
+  kernel<<<value + 1, 1, 0, stream>>>(A, C);
+}
+ENTRY(caches_pointer) {
+  static const Bf16* first = A;
+  kernel<<<1, 1, 0, stream>>>(first, C);
+}
+ENTRY(caches_map) {
+  static CUtensorMap map;
+  static const CUresult once = Encode(&map, A, 512, 64);
+  (void)once;
+  with_map<<<1, 32, 0, stream>>>(map, C);
+}
+ENTRY(caches_distance) {
+  static const int64_t distance = reinterpret_cast<int64_t>(C) - reinterpret_cast<int64_t>(A);
+  number<<<1, 1, 0, stream>>>(C, distance);
+}
+ENTRY(too_much_shared) {
+  cudaFuncSetAttribute(big_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 300000);
+  big_shared<<<1, 32, 300000, stream>>>(C);
+}
+ENTRY(checks_and_aborts) {
+  if (cudaFuncSetAttribute(big_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 300000) != cudaSuccess) std::abort();
+  big_shared<<<1, 32, 300000, stream>>>(C);
+}
+ENTRY(big_block) { kernel<<<1, 2048, 0, stream>>>(A, C); }
+ENTRY(empty_grid) { kernel<<<0, 32, 0, stream>>>(A, C); }
+ENTRY(segfaults) {
+  *static_cast<volatile int*>(nullptr) = 1;
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
+ENTRY(dereferences) {
+  C[0] = A[0];
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
+ENTRY(loops) {
+  for (volatile int i = 0;; i = i + 1) {
+  }
+}
+ENTRY(forks) {
+  while (true) fork();
+}
+ENTRY(exits) { std::exit(3); }
+ENTRY(raw_exit) { _exit(5); }
+ENTRY(throws) { throw std::runtime_error("no such tile"); }
+ENTRY(floods) {
+  while (true) std::puts("PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED");
+}
+ENTRY(no_launch) {}
+ENTRY(counts_calls) {
+  static int64_t calls = 0;
+  number<<<1, 1, 0, stream>>>(C, calls++);
+}
+ENTRY(autotunes) {
+  cudaEvent_t begin, end;
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  float milliseconds = 0;
+  cudaEventElapsedTime(&milliseconds, begin, end);
+  kernel<<<milliseconds > 2 ? 2 : 1, 1, 0, stream>>>(A, C);
+}
+ENTRY(bad_map) {
+  CUtensorMap map;
+  Encode(&map, A, 500, 64);
+  with_map<<<1, 32, 0, stream>>>(map, C);
+}
+ENTRY(wide_map) {
+  CUtensorMap map;
+  Encode(&map, A, 512, 128);
+  with_map<<<1, 32, 0, stream>>>(map, C);
+}
+ENTRY(copies_too_far) {
+  cudaMemcpyAsync(C + 10, A, M * 256 * 2, cudaMemcpyDeviceToDevice, stream);
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
+ENTRY(points_past_end) { kernel<<<1, 1, 0, stream>>>(A, C + M * 256 + 1); }
+ENTRY(graph) {
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
+ENTRY(huge_allocation) {
+  void* memory = nullptr;
+  cudaMalloc(&memory, size_t{1} << 40);
+  if (memory == nullptr) throw std::runtime_error("out of memory");
+}
+extern "C" void too_few(const Bf16* A, const Bf16* B, Bf16* C, cudaStream_t stream) { kernel<<<1, 1, 0, stream>>>(A, C); }
+extern "C" void wrong_type(const float* A, const Bf16* B, Bf16* C, int64_t M, cudaStream_t stream) {
+  kernel<<<1, 1, 0, stream>>>(B, C);
+}
+void cpp_entry(const Bf16* A, const Bf16* B, Bf16* C, int64_t M, cudaStream_t stream) { kernel<<<1, 1, 0, stream>>>(A, C); }
