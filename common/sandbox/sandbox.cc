@@ -100,6 +100,7 @@ void AddSystem(Options& options) {
       Append(options, {"--ro-bind", name, name});
     }
   }
+  Append(options, {"--dir", "/etc"});  // parents that bubblewrap makes by itself are 0700
   for (const char* name : {"/etc/ld.so.cache", "/etc/alternatives"}) Append(options, {"--ro-bind-try", name, name});
 }
 

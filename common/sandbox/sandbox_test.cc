@@ -88,6 +88,10 @@ TEST_F(Sandbox, HidesFilesOfTheHost) {
               Not(HasSubstr("sandbox-test")));
 }
 
+TEST_F(Sandbox, ShowsTheLoadersCache) {
+  EXPECT_EQ(Inside("cmp /etc/ld.so.cache /etc/ld.so.cache && ls /etc").stdout_text, "alternatives\nld.so.cache\n");
+}
+
 TEST_F(Sandbox, RunsWithoutCapabilitiesAndNotAsRoot) {
   ExitReport report = Inside("grep -E 'Cap|NoNewPrivs|Seccomp:' /proc/self/status; echo uid=$(id -u) pid=$$");
   for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}) {
