@@ -17,7 +17,7 @@ using device::Execution;
 // A driver's launch queue holds about a thousand launches and blocks when it is full, which a deadline cannot
 // interrupt.
 constexpr int kLaunchesBetweenWaits = 512;
-constexpr size_t kSamplesBetweenWaits = 8;
+constexpr size_t kMaxSamplesBetweenWaits = 8;
 constexpr double kWarmUpShare = 0.2;
 constexpr double kSamplingShare = 0.9;
 
@@ -40,6 +40,14 @@ absl::StatusOr<uint64_t> Extent(uint64_t width_bytes, uint64_t rows, uint64_t pi
     return RefuseOverflow("row pitch times rows");
   }
   return extent;
+}
+
+// Samples that may be in the driver's queue together.
+size_t SamplesBetweenWaits(const v1::LaunchPlan& plan) {
+  const auto launches =
+      std::count_if(plan.steady().begin(), plan.steady().end(), [](const v1::Step& step) { return step.has_launch(); });
+  const size_t fit = kLaunchesBetweenWaits / static_cast<size_t>(std::max<std::ptrdiff_t>(launches, 1));
+  return std::clamp<size_t>(fit, 1, kMaxSamplesBetweenWaits);
 }
 
 }  // namespace
@@ -415,7 +423,7 @@ absl::StatusOr<TimedRun> Replay::Time(uint64_t poison_seed, absl::Time deadline,
   ASSIGN_OR_RETURN(run.execution, WarmUp(deadline, warmups, run.warmups));
   std::vector<std::pair<int, int>> marks;
   while (IsOk(run.execution) && marks.size() < samples && (marks.empty() || absl::Now() < enough)) {
-    const size_t batch_end = std::min<size_t>(samples, marks.size() + kSamplesBetweenWaits);
+    const size_t batch_end = std::min<size_t>(samples, marks.size() + SamplesBetweenWaits(plan_));
     while (marks.size() < batch_end && IsOk(run.execution)) {
       RETURN_IF_ERROR(Sample(marks, run.execution, deadline));
     }

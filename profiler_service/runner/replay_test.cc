@@ -355,6 +355,23 @@ TEST_F(ReplayTest, EverySampleIsColdAndHoldsTheStepsAndNothingElse) {
   }
 }
 
+TEST_F(ReplayTest, SamplesOfManyLaunchesNeverFillTheDriversQueue) {
+  std::string steps;
+  for (int i = 0; i < 200; ++i) steps += LaunchStep("steady", "nothing", "");
+  Replay replay(device_, worker::RUN_MODE_TIMED);
+  ASSERT_TRUE(LoadAndBind(replay, Plan(steps)).ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  const auto run = replay.Time(1, Soon(), 1, 10);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->samples_ns.size(), 10u);
+  int longest = 0, current = 0;
+  for (const std::string& line : device_.log) {
+    current = line == "wait" ? 0 : current + absl::StartsWith(line, "launch");
+    longest = std::max(longest, current);
+  }
+  EXPECT_LE(longest, 512);
+}
+
 TEST_F(ReplayTest, TimingWithoutTimeStillGivesOneBatchAndNoMore) {
   Replay replay(device_, worker::RUN_MODE_TIMED);
   ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "nothing", ""))).ok());

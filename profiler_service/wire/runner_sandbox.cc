@@ -13,6 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint64_t kProcesses = 4096;
+
 // AddressSanitizer and ThreadSanitizer reserve terabytes.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kEmulatorAddressSpace = 0;
@@ -61,11 +63,12 @@ SandboxPolicy RunnerSandbox(absl::string_view device, const fs::path& program,
   ShowProgram(policy, program);
   for (const fs::path& extra : extra_programs) ShowReadOnly(policy, extra.parent_path().parent_path());
   policy.loopback = !extra_programs.empty();
+  // Threads count, too: the emulator's (one per core), the driver's, the tool's; and on old kernels those of all
+  // runners.
+  policy.processes = kProcesses;
   if (absl::StartsWith(device, "cuda:")) {
     const absl::optional<GpuNode> gpu = FindGpu(device, root);
     if (gpu.has_value()) ShowGpu(policy, *gpu, root);
-    // The driver and compute-sanitizer start threads of their own.
-    policy.processes = 256;
     policy.open_files = 1024;
   } else {
     policy.address_space_bytes = kEmulatorAddressSpace;
