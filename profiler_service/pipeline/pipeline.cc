@@ -27,6 +27,10 @@ constexpr absl::Duration kProbeTimeout = absl::Seconds(60);
 constexpr absl::Duration kShortestEmulatedDeadline = absl::Seconds(20);
 constexpr absl::Duration kLongestEmulatedDeadline = absl::Minutes(5);
 
+// What a CPU reference surely makes in a second, and the longest it may take (--reference-seconds).
+constexpr EmulatorSpeed kReferenceSpeed{1e9, 1e9};
+constexpr absl::Duration kReferenceLimit = absl::Seconds(60);
+
 Failure Refusal(sassay::v1::VerdictCode code, absl::string_view reason) { return {code, std::string(reason), {}, {}}; }
 
 // One job from bytes to verdict. Lives on the job's thread.
@@ -247,10 +251,18 @@ class JobRun {
         evaluate::Evaluate(Context(*workers), *seeds_, CasesFor(*definition_, workload_, lane_->emulated()));
     report.set_device_ns(evaluation.device_ns());
     seen_.evaluate = evaluation.seen();
+    SuggestSize(*seen_.evaluate);
     for (const std::string& note : evaluation.notes()) seen_.notes.push_back(note);
     if (evaluation.passed()) return;
-    Finish(report, StageReport::FAILED, evaluation.seen().failure->reason);
-    NoteWedge(*evaluation.seen().failure);
+    Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
+    NoteWedge(*EvaluateFailure());
+  }
+
+  // The judge refuses a reference that would take it too long.
+  void SuggestSize(verdict::EvaluateSeen& seen) {
+    if (!seen.failure.has_value() || seen.failure->code != sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE) return;
+    const std::string fits = SizeThatFits(workload_, *parts_.catalog, "", kReferenceLimit, kReferenceSpeed);
+    if (!fits.empty()) absl::StrAppend(&seen.failure->reason, "; ", fits, " fits");
   }
 
   void FailEvaluate(Failure failure, StageReport& report) {

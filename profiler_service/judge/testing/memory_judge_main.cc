@@ -1,0 +1,21 @@
+// A judge process whose device is only memory: what tests of supervision start in place of profiler-judge.
+#include <cstdlib>
+
+#include "profiler_service/judge/judge.h"
+#include "profiler_service/judge/serve.h"
+#include "profiler_service/judge/testing/memory_device.h"
+#include "profiler_service/wire/channel.h"
+
+int main() {
+  using namespace sassay;  // NOLINT: a test's main
+  wire::ExitWhenPeerIsGone(wire::kWorkerChannelFd);
+  wire::Channel channel{UniqueFd(wire::kWorkerChannelFd)};
+  if (std::getenv("MEMORY_JUDGE_REFUSES") != nullptr) {
+    return judge::Refuse(absl::UnavailableError("cuda:7: no such GPU"), std::move(channel)).ok() ? 0 : 1;
+  }
+  judge::MemoryDevice device;
+  judge::StateOptions options;
+  options.catalog = &WorkloadCatalog::BuiltIn();
+  judge::Judge judge(device, options, 64 << 20);
+  return judge::Serve(judge, std::move(channel)).ok() ? 0 : 1;
+}

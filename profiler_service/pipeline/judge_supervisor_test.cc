@@ -1,0 +1,112 @@
+#include "profiler_service/pipeline/judge_supervisor.h"
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "common/workload/catalog.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sassay::pipeline {
+namespace {
+
+using sassay::worker::JudgeReply;
+using sassay::worker::JudgeRequest;
+using testing::HasSubstr;
+
+wire::WorkerOptions MemoryJudge() {
+  wire::WorkerOptions options;
+  options.name = "judge";
+  options.argv = {std::string(std::getenv("SASSAY_TEST_BIN")) + "/../tests/memory_judge"};
+  return options;
+}
+
+JudgeRequest Preparation(uint64_t id) {
+  JudgeRequest request;
+  request.set_case_id(id);
+  auto* prepare = request.mutable_prepare();
+  *prepare->mutable_workload() = *WorkloadCatalog::BuiltIn().Resolve("gemm_n256_k256/M=64");
+  prepare->set_distribution("normal");
+  auto* need = prepare->add_needs();
+  need->set_tensor("C");
+  need->set_output(true);
+  need->set_size_bytes(64 * 256 * 2);
+  return request;
+}
+
+JudgeRequest Comparison(uint64_t id) {
+  JudgeRequest request;
+  request.set_case_id(id);
+  request.mutable_compare();
+  return request;
+}
+
+class JudgeSupervisorTest : public testing::Test {
+ protected:
+  JudgeSupervisorTest() {
+    auto supervisor = JudgeSupervisor::Start(MemoryJudge(), absl::Seconds(60));
+    EXPECT_TRUE(supervisor.ok()) << supervisor.status();
+    supervisor_ = *std::move(supervisor);
+  }
+
+  absl::StatusOr<JudgeReply> Ask(const JudgeRequest& request) {
+    descriptors_.clear();
+    return supervisor_->Ask(request, descriptors_, absl::Now() + absl::Seconds(60));
+  }
+
+  std::unique_ptr<JudgeSupervisor> supervisor_;
+  std::vector<UniqueFd> descriptors_;
+};
+
+TEST_F(JudgeSupervisorTest, HandsOutTheJudgesMemoryAndItsComparison) {
+  EXPECT_EQ(supervisor_->device().kind(), "memory");
+  const uint64_t id = supervisor_->NewCase();
+  const auto prepared = Ask(Preparation(id));
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->error(), "");
+  EXPECT_EQ(descriptors_.size(), 1u);
+  const auto compared = Ask(Comparison(id));
+  EXPECT_GT(compared->numerics().outputs(0).unwritten(), 0u);
+}
+
+TEST_F(JudgeSupervisorTest, AKilledJudgeIsReplacedAndItsCasesAreGone) {
+  ASSERT_TRUE(Ask(Preparation(1)).ok());
+  const pid_t first = supervisor_->pid();
+  ASSERT_EQ(kill(first, SIGKILL), 0);
+  EXPECT_EQ(Ask(Comparison(1)).status().code(), absl::StatusCode::kUnavailable);
+  const auto after = Ask(Comparison(1));
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->error_code(), static_cast<int>(absl::StatusCode::kNotFound));
+  EXPECT_NE(supervisor_->pid(), first);
+  EXPECT_EQ(Ask(Preparation(2))->error(), "");
+}
+
+TEST_F(JudgeSupervisorTest, SeveralJobsTakeTurns) {
+  std::vector<std::thread> threads;
+  std::atomic<int> answered{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      std::vector<UniqueFd> descriptors;
+      const uint64_t id = supervisor_->NewCase();
+      const absl::Time deadline = absl::Now() + absl::Seconds(60);
+      const auto reply = supervisor_->Ask(Preparation(id), descriptors, deadline);
+      answered += reply.ok() && reply->case_id() == id && descriptors.size() == 1;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(answered, 4);
+}
+
+TEST(JudgeSupervisor, SaysWhyAJudgeCannotStart) {
+  wire::WorkerOptions options = MemoryJudge();
+  options.environment["MEMORY_JUDGE_REFUSES"] = "1";
+  const auto supervisor = JudgeSupervisor::Start(options, absl::Seconds(60));
+  EXPECT_EQ(supervisor.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(supervisor.status().message()), HasSubstr("cuda:7: no such GPU"));
+}
+
+}  // namespace
+}  // namespace sassay::pipeline
