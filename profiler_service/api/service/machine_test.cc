@@ -1,0 +1,41 @@
+#include "profiler_service/api/service/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace sassay::api {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ParseDevices, ListsAreSpelledOut) {
+  EXPECT_THAT(*ParseDevices("cuda:0"), ElementsAre("cuda:0"));
+  EXPECT_THAT(*ParseDevices("cuda:0,1"), ElementsAre("cuda:0", "cuda:1"));
+  EXPECT_THAT(*ParseDevices("cuda:0,cuda:3"), ElementsAre("cuda:0", "cuda:3"));
+  EXPECT_THAT(*ParseDevices("emulated:sm_90a"), ElementsAre("emulated:sm_90a"));
+  EXPECT_FALSE(ParseDevices("auto")->empty());
+}
+
+TEST(ParseDevices, WhatIsNotUnderstoodIsRefused) {
+  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "0", "emulated:sm_90a,1", "cuda:0,,1"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseDevices(text).status())) << text;
+  }
+}
+
+TEST(CheckMachine, SaysWhatItFoundAndWhyItCannotStart) {
+  ServiceOptions options;
+  options.listen = "0.0.0.0:1";
+  options.state = "/somewhere";
+  std::ostringstream out;
+  EXPECT_FALSE(CheckMachine(options, out));
+  EXPECT_THAT(out.str(), HasSubstr("devices"));
+  EXPECT_THAT(out.str(), HasSubstr("CUDA toolkit"));
+  EXPECT_THAT(out.str(), HasSubstr("user namespaces"));
+  EXPECT_THAT(out.str(), HasSubstr("--insecure"));
+}
+
+}  // namespace
+}  // namespace sassay::api

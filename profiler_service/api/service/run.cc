@@ -1,0 +1,169 @@
+#include "profiler_service/api/service/run.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+#include "common/sandbox/sandbox.h"
+#include "common/workload/catalog.h"
+#include "profiler_service/api/auth/tokens.h"
+#include "profiler_service/api/service/machine.h"
+#include "profiler_service/api/service/options.h"
+#include "profiler_service/api/service/server.h"
+#include "profiler_service/pipeline/service_pipeline.h"
+#include "profiler_service/verdict/verdict.h"
+#include "spdlog/sinks/stdout_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace sassay::api {
+namespace {
+
+std::atomic<int> stop_event = -1;
+std::atomic<int> signals = 0;
+
+void OnStopSignal(int) {
+  const int saved = errno;
+  if (signals.fetch_add(1) > 0) _exit(1);
+  const uint64_t one = 1;
+  if (write(stop_event, &one, sizeof(one)) < 0) _exit(1);
+  errno = saved;
+}
+
+void CatchStopSignals() {
+  stop_event = eventfd(0, EFD_CLOEXEC);
+  struct sigaction action = {};
+  action.sa_handler = OnStopSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+void WaitForStopSignal() {
+  uint64_t count;
+  while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR) continue;
+}
+
+std::vector<std::filesystem::path> WorkloadFolders(const ServiceOptions& options) {
+  if (options.workloads.empty()) return {};
+  return {options.workloads};
+}
+
+absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const ServiceOptions& options,
+                                                                         const WorkloadCatalog& catalog) {
+  pipeline::ServicePipelineOptions parts;
+  ASSIGN_OR_RETURN(parts.devices, ParseDevices(options.device));
+  parts.state = options.state;
+  parts.workloads = WorkloadFolders(options);
+  parts.catalog = &catalog;
+  parts.cuda_home = options.cuda_home;
+  if (!ProbeSandbox().Complete()) {
+    if (!options.allow_unsandboxed) {
+      return absl::FailedPreconditionError(absl::StrCat("candidates cannot be sandboxed here: ", ProbeSandbox().missing,
+                                                        "; --allow-unsandboxed goes on all the same"));
+    }
+    spdlog::warn("running candidates without a sandbox: {}", ProbeSandbox().missing);
+    parts.allow_unsandboxed = AllowUnsandboxed{"--allow-unsandboxed"};
+  }
+  return pipeline::ServicePipeline::Start(parts);
+}
+
+ServiceFacts FactsOf(const pipeline::ServicePipeline& pipeline) {
+  ServiceFacts facts;
+  facts.capabilities.set_sassay_version(SASSAY_VERSION);
+  facts.capabilities.set_rules_version(std::string(verdict::kRulesVersion));
+  facts.capabilities.set_provenance_toolkit(pipeline.provenance_toolkit());
+  for (const sassay::v1::DeviceCapability& device : pipeline.devices()) {
+    *facts.capabilities.add_devices() = device;
+    sassay::v1::Gpu& gpu = facts.gpus.emplace_back();
+    const std::string arch = device.archs_size() > 0 ? device.archs(0) : "";
+    gpu.set_uuid(device.uuid().empty() ? absl::StrCat(device.kind(), ":", arch, "#", facts.gpus.size() - 1)
+                                       : device.uuid());
+    gpu.set_model(device.model());
+  }
+  return facts;
+}
+
+absl::Status Announce(const ServiceOptions& options, const Server& server) {
+  std::cout << "listen=" << server.address() << " metrics=" << server.metrics_address() << std::endl;
+  if (options.port_file.empty()) return absl::OkStatus();
+  return WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n"));
+}
+
+absl::Status Serve(const ServiceOptions& options) {
+  RETURN_IF_ERROR(CheckExposure(options));
+  CatchStopSignals();
+  std::error_code error;
+  std::filesystem::create_directories(options.state, error);
+  if (error) return absl::UnavailableError(absl::StrCat("--state ", options.state, ": ", error.message()));
+  ASSIGN_OR_RETURN(const WorkloadCatalog catalog, WorkloadCatalog::Load(WorkloadFolders(options)));
+  ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog));
+  ASSIGN_OR_RETURN(const auto server, Server::Start(options, pipeline->runner(), catalog, FactsOf(*pipeline)));
+  RETURN_IF_ERROR(Announce(options, *server));
+  WaitForStopSignal();
+  spdlog::info("stopping: running work has {} to end", absl::FormatDuration(options.drain));
+  server->Shutdown();
+  return absl::OkStatus();
+}
+
+absl::Status AddTokenAndPrint(const CommandLine& line) {
+  ASSIGN_OR_RETURN(const Role role, RoleFromName(line.token_role));
+  ASSIGN_OR_RETURN(const std::string token, AddToken(line.options.token_file, line.token_name, role));
+  std::cout << token << std::endl;
+  std::cerr << "the token of " << line.token_name << " (" << line.token_role
+            << "); it is shown this once. Give it to mini-ptx-agent with --token-file.\n";
+  return absl::OkStatus();
+}
+
+absl::Status ListTokens(const CommandLine& line) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(line.options.token_file));
+  ASSIGN_OR_RETURN(const std::vector<TokenEntry> entries, ParseTokenFile(content));
+  for (const TokenEntry& entry : entries) {
+    std::cout << entry.name << " " << RoleName(entry.role) << " sha256:" << entry.sha256.substr(0, 12) << "...\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const CommandLine& line) {
+  switch (line.kind) {
+    case CommandKind::kServe:
+      return Serve(line.options);
+    case CommandKind::kTokenAdd:
+      return AddTokenAndPrint(line);
+    case CommandKind::kTokenRevoke:
+      return RevokeTokens(line.options.token_file, line.token_name);
+    case CommandKind::kTokenList:
+      return ListTokens(line);
+    case CommandKind::kCheck:
+      if (CheckMachine(line.options, std::cout)) return absl::OkStatus();
+      return absl::FailedPreconditionError("the service cannot start here; see above");
+    case CommandKind::kExit:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunProfilerService(int argc, const char* const* argv) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("profiler-service"));
+  const CommandLine line = ParseCommandLine(argc, argv);
+  if (line.kind == CommandKind::kExit) return line.exit_code;
+  const absl::Status status = Run(line);
+  if (status.ok()) return 0;
+  std::cerr << "profiler-service: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+}  // namespace sassay::api
