@@ -1,0 +1,388 @@
+#include "profiler_service/emulator/emulated_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/emulator/explain.h"
+#include "profiler_service/emulator/ops/families.h"
+#include "profiler_service/emulator/ptx/parser.h"
+
+namespace sassay::emulator {
+namespace {
+
+using sassay::worker::RunMode;
+
+// The H200's own numbers, so that a plan captured for it launches.
+constexpr uint32_t kMultiprocessors = 132;
+constexpr uint32_t kMaxThreads = 1024;
+constexpr uint64_t kMaxSharedBytes = 232448;
+constexpr uint64_t kSharedPerMultiprocessor = 233472;
+constexpr uint64_t kMaxGridX = 0x7fffffff, kMaxGridYz = 65535;
+constexpr uint64_t kWorkspaceBytes = 256;
+// Host memory that resident blocks may take.
+constexpr uint64_t kResidentBudgetBytes = uint64_t{2} << 30;
+
+uint64_t MemoryLimit() {
+  const uint64_t physical =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  return physical / 4 * 3;
+}
+
+std::string Triple(const sassay::v1::Dim3& dim) { return absl::StrCat(dim.x(), "x", dim.y(), "x", dim.z()); }
+uint64_t Count3(const sassay::v1::Dim3& dim) { return uint64_t{dim.x()} * dim.y() * dim.z(); }
+Extent ToExtent(const sassay::v1::Dim3& dim) { return Extent{dim.x(), dim.y(), dim.z()}; }
+
+// Data-like noise: read as bf16, f16 or f32 its values lie between 1/8 and 2.
+uint64_t NextPoison(uint64_t& state) {
+  state += 0x9e3779b97f4a7c15;
+  uint64_t z = state;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  z ^= z >> 31;
+  return (z & 0x81ff81ff81ff81ff) | 0x3e003e003e003e00;
+}
+
+}  // namespace
+
+EmulatedDevice::EmulatedDevice(absl::string_view arch, RunMode mode)
+    : mode_(mode), memory_(mode == sassay::worker::RUN_MODE_CHECKED, MemoryLimit()) {
+  info_.kind = "emulated";
+  info_.model = absl::StrCat("emulated ", arch);
+  info_.uuid = absl::StrCat("emulated:", arch, "#0");
+  info_.arch = std::string(arch);
+  info_.multiprocessors = kMultiprocessors;
+  info_.memory_bytes = MemoryLimit();
+}
+
+absl::StatusOr<std::unique_ptr<device::Device>> EmulatedDevice::Open(absl::string_view arch, RunMode mode) {
+  if (arch != "sm_90a") {
+    return absl::UnavailableError(absl::StrCat("no emulated device for '", arch, "'; there is emulated:sm_90a"));
+  }
+  if (mode == sassay::worker::RUN_MODE_TIMED) {
+    return absl::UnavailableError("an emulated device has no time; timing needs a GPU");
+  }
+  return std::unique_ptr<device::Device>(new EmulatedDevice(arch, mode));
+}
+
+absl::Status EmulatedDevice::Do(Action action) {
+  if (queue_.empty()) return action();
+  queue_.push_back({std::move(action), {}});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<device::DeviceAddress> EmulatedDevice::Allocate(uint64_t size_bytes, absl::string_view label) {
+  return memory_.Allocate(size_bytes, label);
+}
+
+absl::Status EmulatedDevice::Free(device::DeviceAddress address) {
+  return Do([this, address] { return memory_.Free(address); });
+}
+
+absl::StatusOr<device::SharedMemory> EmulatedDevice::AllocateShared(uint64_t size_bytes) {
+  device::SharedMemory shared;
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  shared.object_bytes = (size_bytes + page - 1) / page * page;
+  ASSIGN_OR_RETURN(shared.address, memory_.AllocateShared(shared.object_bytes, shared.fd));
+  return shared;
+}
+
+absl::StatusOr<device::DeviceAddress> EmulatedDevice::MapShared(int fd, uint64_t object_bytes) {
+  return memory_.MapShared(fd, object_bytes);
+}
+
+absl::Status EmulatedDevice::Write(device::DeviceAddress destination, absl::Span<const char> bytes) {
+  RETURN_IF_ERROR(memory_.Host(destination, bytes.size()).status());
+  if (queue_.empty()) {
+    std::memcpy(*memory_.Host(destination, bytes.size()), bytes.data(), bytes.size());
+    memory_.Mark(destination, bytes.size(), true);
+    return absl::OkStatus();
+  }
+  return Do([this, destination, copy = std::string(bytes.data(), bytes.size())]() -> absl::Status {
+    ASSIGN_OR_RETURN(uint8_t * host, memory_.Host(destination, copy.size()));
+    std::memcpy(host, copy.data(), copy.size());
+    memory_.Mark(destination, copy.size(), true);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status EmulatedDevice::Read(absl::Span<char> bytes, device::DeviceAddress source) {
+  if (!queue_.empty()) return absl::FailedPreconditionError("launches are queued; Synchronize before Read");
+  ASSIGN_OR_RETURN(const uint8_t* host, memory_.Host(source, bytes.size()));
+  std::memcpy(bytes.data(), host, bytes.size());
+  return absl::OkStatus();
+}
+
+absl::Status EmulatedDevice::Copy(device::DeviceAddress destination, device::DeviceAddress source,
+                                  uint64_t size_bytes) {
+  RETURN_IF_ERROR(memory_.Host(destination, size_bytes).status());
+  RETURN_IF_ERROR(memory_.Host(source, size_bytes).status());
+  return Do([=, this]() -> absl::Status {
+    ASSIGN_OR_RETURN(uint8_t * to, memory_.Host(destination, size_bytes));
+    ASSIGN_OR_RETURN(const uint8_t* from, memory_.Host(source, size_bytes));
+    std::memmove(to, from, size_bytes);
+    memory_.CopyMarks(destination, source, size_bytes);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status EmulatedDevice::Fill(device::DeviceAddress destination, uint32_t value, uint32_t element_bytes,
+                                  uint64_t count) {
+  if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("fill with elements of ", element_bytes, " bytes; 1, 2 or 4 are known"));
+  }
+  if (count > (uint64_t{1} << 48)) return absl::InvalidArgumentError("fill of more than 2^48 elements");
+  const uint64_t size_bytes = count * element_bytes;
+  RETURN_IF_ERROR(memory_.Host(destination, size_bytes).status());
+  return Do([=, this]() -> absl::Status {
+    ASSIGN_OR_RETURN(uint8_t * to, memory_.Host(destination, size_bytes));
+    for (uint64_t i = 0; i < count; ++i) std::memcpy(to + i * element_bytes, &value, element_bytes);
+    memory_.Mark(destination, size_bytes, true);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status EmulatedDevice::Poison(device::DeviceAddress destination, uint64_t size_bytes, uint64_t seed) {
+  RETURN_IF_ERROR(memory_.Host(destination, size_bytes).status());
+  return Do([=, this]() -> absl::Status {
+    ASSIGN_OR_RETURN(uint8_t * to, memory_.Host(destination, size_bytes));
+    uint64_t state = seed;
+    for (uint64_t at = 0; at < size_bytes; at += 8) {
+      const uint64_t noise = NextPoison(state);
+      std::memcpy(to + at, &noise, std::min<uint64_t>(8, size_bytes - at));
+    }
+    memory_.Mark(destination, size_bytes, false);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status EmulatedDevice::LoadModule(const sassay::v1::Bundle& bundle) {
+  if (program_ != nullptr) return absl::FailedPreconditionError("a module is loaded already; one per context");
+  if (bundle.ptx().empty()) return absl::InvalidArgumentError("the bundle has no PTX, which is what the emulator runs");
+  ASSIGN_OR_RETURN(auto module, ptx::Parse(bundle.ptx()));
+  ASSIGN_OR_RETURN(program_, LoadProgram(std::move(module), StandardOperations(), memory_));
+  locator_ = std::make_unique<Locator>(*program_, bundle);
+  ASSIGN_OR_RETURN(grid_workspace_, memory_.Allocate(kWorkspaceBytes, "the grid's workspace", true));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<device::SymbolRegion> EmulatedDevice::Symbol(absl::string_view name) {
+  if (program_ == nullptr) return absl::FailedPreconditionError("no module is loaded");
+  const auto symbol = program_->symbols.find(std::string(name));
+  if (symbol == program_->symbols.end())
+    return absl::NotFoundError(absl::StrCat("the module has no symbol '", name, "'"));
+  return device::SymbolRegion{symbol->second, program_->symbol_bytes[std::string(name)]};
+}
+
+absl::StatusOr<std::array<char, 128>> EmulatedDevice::EncodeTensorMap(const sassay::v1::TensorMap& map,
+                                                                      device::DeviceAddress base) {
+  return absl::UnimplementedError("emulator lacks tensor maps");
+}
+
+absl::StatusOr<const Code*> EmulatedDevice::CheckLaunch(const device::Launch& launch) const {
+  if (program_ == nullptr) return absl::FailedPreconditionError("no module is loaded");
+  const auto entry = program_->entries.find(launch.kernel);
+  if (entry == program_->entries.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("the module's PTX has no kernel '", launch.kernel, "'"));
+  }
+  const Code& kernel = *entry->second;
+  const auto& grid = launch.grid;
+  const auto& block = launch.block;
+  if (Count3(grid) == 0 || grid.x() > kMaxGridX || grid.y() > kMaxGridYz || grid.z() > kMaxGridYz) {
+    return absl::InvalidArgumentError(absl::StrCat("grid ", Triple(grid), " is empty or past 2147483647x65535x65535"));
+  }
+  if (Count3(block) == 0 || Count3(block) > kMaxThreads || block.z() > 64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("block ", Triple(block), " has ", Count3(block), " threads; 1 to ", kMaxThreads, " are allowed"));
+  }
+  const uint64_t shared = uint64_t{kernel.shared_bytes} + launch.dynamic_shared_bytes;
+  if (shared > kMaxSharedBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(launch.kernel, " wants ", shared, " bytes of shared memory; a block has ", kMaxSharedBytes));
+  }
+  const auto& required = kernel.source->required_threads;
+  uint64_t threads = required.empty() ? 0 : 1;
+  for (const uint32_t extent : required) threads *= extent;
+  if (threads != 0 && threads != Count3(block)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(launch.kernel, " requires ", threads, " threads, the launch has ", Count3(block)));
+  }
+  uint64_t most = kernel.source->most_threads.empty() ? kMaxThreads : 1;
+  for (const uint32_t extent : kernel.source->most_threads) most *= extent;
+  if (Count3(block) > most) {
+    return absl::InvalidArgumentError(absl::StrCat(launch.kernel, " was compiled for at most ", most,
+                                                   " threads a block (__launch_bounds__), the launch has ",
+                                                   Count3(block)));
+  }
+  uint64_t cluster = std::max<uint64_t>(Count3(launch.cluster), 1);
+  for (const uint32_t extent : kernel.source->required_cluster) cluster *= extent;
+  if (cluster > 1) return absl::UnimplementedError("emulator lacks clusters of more than one block");
+  if (launch.arguments.size() != kernel.parameters.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(launch.kernel, " has ", kernel.parameters.size(), " parameters, ",
+                                                   launch.arguments.size(), " were given"));
+  }
+  for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    if (launch.arguments[i].size() == kernel.parameters[i].bytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat("parameter ", i, " of ", launch.kernel, " has ",
+                                                   kernel.parameters[i].bytes, " bytes, ", launch.arguments[i].size(),
+                                                   " were given"));
+  }
+  if (launch.cooperative && Count3(grid) > ResidentBlocks(kernel, launch)) {
+    return absl::InvalidArgumentError(absl::StrCat("cooperative launch of ", Count3(grid), " blocks; at most ",
+                                                   ResidentBlocks(kernel, launch), " fit at once"));
+  }
+  return &kernel;
+}
+
+// As many as an H200 would hold by threads, blocks and shared memory.
+uint64_t EmulatedDevice::ResidentBlocks(const Code& kernel, const device::Launch& launch) const {
+  const uint64_t shared = uint64_t{kernel.shared_bytes} + launch.dynamic_shared_bytes + 1024;
+  const uint64_t threads = (Count3(launch.block) + 31) / 32 * 32;
+  return kMultiprocessors * std::min({uint64_t{32}, 2048 / threads, kSharedPerMultiprocessor / shared});
+}
+
+absl::Status EmulatedDevice::Enqueue(const device::Launch& launch) {
+  RETURN_IF_ERROR(CheckLaunch(launch).status());
+  queue_.push_back({nullptr, launch});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<device::Execution> EmulatedDevice::Synchronize(absl::Time deadline) {
+  device::Execution execution;
+  const absl::Time start = absl::Now();
+  const std::vector<Pending> queue = std::exchange(queue_, {});
+  for (const Pending& pending : queue) {
+    RETURN_IF_ERROR(pending.action ? pending.action() : Run(pending.launch, deadline, execution));
+    if (execution.outcome != sassay::worker::RUN_OUTCOME_OK) break;
+  }
+  execution.device_ns = static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Now() - start));
+  return execution;
+}
+
+absl::Status EmulatedDevice::Run(const device::Launch& launch, absl::Time deadline, device::Execution& execution) {
+  ASSIGN_OR_RETURN(const Code* kernel, CheckLaunch(launch));
+  LaunchContext context;
+  context.program = program_.get();
+  context.kernel = kernel;
+  context.memory = &memory_;
+  context.grid = ToExtent(launch.grid);
+  context.block = ToExtent(launch.block);
+  context.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  context.checked = mode_ == sassay::worker::RUN_MODE_CHECKED;
+  context.counted = mode_ == sassay::worker::RUN_MODE_COUNTED;
+  context.parameters.resize(kernel->parameter_bytes);
+  for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    std::copy(launch.arguments[i].begin(), launch.arguments[i].end(),
+              context.parameters.begin() + kernel->parameters[i].offset);
+  }
+  if (launch.cooperative) {
+    context.grid_workspace = grid_workspace_;
+    ASSIGN_OR_RETURN(uint8_t * workspace, memory_.Host(grid_workspace_, kWorkspaceBytes));
+    std::memset(workspace, 0, kWorkspaceBytes);
+  }
+  GridOptions options;
+  options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.deadline = deadline;
+  options.resident_blocks = ResidentBlocks(*kernel, launch);
+  if (!launch.cooperative) {
+    const uint64_t warps = (Count3(launch.block) + 31) / 32;
+    const uint64_t bytes = warps * kernel->register_bytes + context.shared_bytes() * (context.checked ? 24 : 1) + 65536;
+    options.resident_blocks = std::min(options.resident_blocks, std::max<uint64_t>(kResidentBudgetBytes / bytes, 2));
+  }
+  GridResult result = RunGrid(context, options);
+  execution.device_output += context.printed.Take();
+  if (result.kind == GridResult::kFailed) return context.failure();
+  if (context.counted) CountEvidence(launch, result);
+  Conclude(launch, context, result, execution);
+  return absl::OkStatus();
+}
+
+void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& context, GridResult& result,
+                              device::Execution& execution) {
+  namespace v1 = sassay::v1;
+  execution.findings = context.report.Findings(*locator_, launch.kernel, launch.grid, launch.block);
+  execution.warps = GroupStandings(result.standings, *locator_, launch.kernel, launch.grid, launch.block);
+  if (result.kind == GridResult::kFault) {
+    // A trap is the kernel's own word; everything else is a wild access, which hardware calls an illegal address.
+    Report fault;
+    Misuse misuse = context.fault();
+    fault.Wants(misuse.code, misuse.where.inst, misuse.where.block);
+    const v1::VerdictCode code = misuse.code;
+    fault.Add(std::move(misuse));
+    const auto described = fault.Findings(*locator_, launch.kernel, launch.grid, launch.block);
+    execution.findings.insert(execution.findings.end(), described.begin(), described.end());
+    if (!context.checked && code < v1::VERDICT_CODE_ILLEGAL_ADDRESS && code != v1::VERDICT_CODE_MISALIGNED) {
+      execution.code = v1::VERDICT_CODE_ILLEGAL_ADDRESS;
+    }
+  }
+  if (!execution.findings.empty()) {
+    execution.outcome = sassay::worker::RUN_OUTCOME_FAULT;
+    if (execution.code == v1::VERDICT_CODE_OK) execution.code = execution.findings[0].code();
+    execution.message = DescribeFinding(execution.findings[0]);
+    return;
+  }
+  switch (result.kind) {
+    case GridResult::kTimeout:
+      execution.outcome = sassay::worker::RUN_OUTCOME_TIMEOUT;
+      execution.code = v1::VERDICT_CODE_KERNEL_TIMEOUT;
+      execution.message = absl::StrCat(launch.kernel, ": ", result.message, "; ", DescribeStates(execution.warps, 3));
+      break;
+    case GridResult::kDeadlock:
+      execution.outcome = sassay::worker::RUN_OUTCOME_TIMEOUT;
+      execution.code = v1::VERDICT_CODE_BARRIER_DEADLOCK;
+      execution.message = absl::StrCat(launch.kernel, ": ", result.message, ": ", DescribeStates(execution.warps, 4));
+      break;
+    case GridResult::kTooLarge:
+      execution.outcome = sassay::worker::RUN_OUTCOME_REFUSED;
+      execution.code = v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE;
+      execution.message = absl::StrCat(launch.kernel, ": ", result.message);
+      break;
+    default:
+      break;
+  }
+}
+
+void EmulatedDevice::CountEvidence(const device::Launch& launch, const GridResult& result) {
+  for (size_t id = 0; id < result.counts.size(); ++id) {
+    if (result.counts[id].warps == 0) continue;
+    Count& count = executed_[{launch.kernel, program_->opcodes[program_->insts[id].second->opcode]}];
+    count.warps += result.counts[id].warps;
+    count.threads += result.counts[id].threads;
+  }
+}
+
+absl::StatusOr<sassay::v1::Evidence> EmulatedDevice::CollectEvidence() {
+  if (mode_ != sassay::worker::RUN_MODE_COUNTED) {
+    return absl::FailedPreconditionError("instructions are counted in COUNTED mode only");
+  }
+  sassay::v1::Evidence evidence;
+  evidence.set_reason("executed PTX instructions of the emulated device");
+  std::vector<sassay::v1::OpcodeCount> rows;
+  for (const auto& [key, count] : executed_) {
+    sassay::v1::OpcodeCount& row = rows.emplace_back();
+    row.set_kernel(key.first);
+    row.set_opcode(key.second);
+    row.set_warp_count(count.warps);
+    row.set_thread_count(count.threads);
+    evidence.set_thread_instructions(evidence.thread_instructions() + count.threads);
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.warp_count() > b.warp_count(); });
+  for (auto& row : rows) *evidence.add_opcodes() = std::move(row);
+  return evidence;
+}
+
+absl::StatusOr<int> EmulatedDevice::Mark() { return absl::UnimplementedError("an emulated device has no time"); }
+
+absl::StatusOr<double> EmulatedDevice::NanosecondsBetween(int first_mark, int second_mark) {
+  return absl::UnimplementedError("an emulated device has no time");
+}
+
+absl::Status EmulatedDevice::FlushL2() { return absl::OkStatus(); }
+
+}  // namespace sassay::emulator

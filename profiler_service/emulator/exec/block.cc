@@ -1,0 +1,162 @@
+#include "profiler_service/emulator/exec/block.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+
+namespace sassay::emulator {
+namespace {
+
+constexpr uint32_t kTurn = 1 << 14;           // instructions a warp runs before the next one's turn
+constexpr uint32_t kTurnsPerShare = 1 << 12;  // turns a block has before other blocks
+constexpr uint32_t kPollingRounds = 16;
+
+}  // namespace
+
+void Block::Start(LaunchContext& launch, uint64_t index) {
+  launch_ = &launch;
+  index_ = index;
+  const Extent& grid = launch.grid;
+  position_.x = static_cast<uint32_t>(index % grid.x);
+  position_.y = static_cast<uint32_t>(index / grid.x % grid.y);
+  position_.z = static_cast<uint32_t>(index / grid.x / grid.y);
+  threads_ = static_cast<uint32_t>(launch.block.count());
+  warp_count_ = (threads_ + kLanes - 1) / kLanes;
+  polling_rounds_ = 0;
+  shared_.Reset(launch.shared_bytes(), warp_count_, launch.checked);
+  barriers_.fill(Barrier());
+  extensions_.clear();
+  hints_.fill(nullptr);
+  if (launch.counted) counts_.resize(launch.program->insts.size());
+  while (warps_.size() < warp_count_) warps_.push_back(std::make_unique<Warp>(*this));
+  warps_.resize(warp_count_);
+  for (uint32_t i = 0; i < warp_count_; ++i) warps_[i]->Start(launch, i, threads_ - i * kLanes);
+}
+
+Block::Result Block::Run() {
+  for (uint32_t turns = 0; turns < kTurnsPerShare;) {
+    bool alive = false, ran = false, only_polling = true;
+    for (auto& warp : warps_) {
+      if (warp->done()) continue;
+      alive = true;
+      if (warp->blocked()) continue;
+      const Warp::Result result = warp->Run(kTurn);
+      if (launch_->stop.load(std::memory_order_relaxed)) return Result::kStopped;
+      ran |= result != Warp::Result::kBlocked;
+      only_polling &= result == Warp::Result::kPolling || result == Warp::Result::kBlocked;
+      turns += result == Warp::Result::kRan;
+    }
+    if (!alive) return Result::kDone;
+    const bool all_blocked =
+        std::all_of(warps_.begin(), warps_.end(), [](const auto& warp) { return warp->done() || warp->blocked(); });
+    if (!ran && all_blocked) {
+      const bool any_left = std::any_of(warps_.begin(), warps_.end(), [](const auto& warp) { return !warp->done(); });
+      return any_left ? Result::kDeadlocked : Result::kDone;
+    }
+    polling_rounds_ = only_polling ? polling_rounds_ + 1 : 0;
+    if (polling_rounds_ < kPollingRounds) continue;
+    polling_rounds_ = 0;
+    return Result::kYielded;
+  }
+  return Result::kYielded;
+}
+
+void Block::Arrive(Warp& warp, uint32_t id, uint32_t wanted, uint32_t lanes, bool waits, uint32_t votes) {
+  Barrier& barrier = barriers_[id];
+  barrier.active = true;
+  barrier.wanted = wanted;
+  barrier.lanes[warp.index()] |= lanes;
+  if (waits) barrier.waiting[warp.index()] |= lanes;
+  barrier.votes += std::popcount(votes & lanes);
+  barrier.arrivals += std::popcount(lanes);
+  if (!waits && (barrier.lanes[warp.index()] & warp.live()) == warp.live()) {
+    ++barrier.arrived[warp.index()];
+    barrier.lanes[warp.index()] = 0;
+  }
+  TryComplete(id);
+}
+
+void Block::LanesLeft() {
+  for (uint32_t id = 0; id < kBarriers; ++id) {
+    if (barriers_[id].active) TryComplete(id);
+  }
+}
+
+// A warp has arrived once all its live lanes have; it counts as 32 threads, as on hardware.
+void Block::TryComplete(uint32_t id) {
+  Barrier& barrier = barriers_[id];
+  uint64_t arrived = 0, needed = 0;
+  uint32_t participants = 0;
+  for (auto& warp : warps_) {
+    const uint32_t lanes = barrier.lanes[warp->index()];
+    if (!warp->done()) needed += kLanes;
+    arrived += uint64_t{kLanes} * barrier.arrived[warp->index()];
+    if (barrier.arrived[warp->index()] > 0) participants |= 1u << warp->index();
+    if (lanes == 0 || warp->done()) continue;
+    if ((lanes & warp->live()) != warp->live()) continue;
+    arrived += kLanes;
+    participants |= 1u << warp->index();
+  }
+  if (barrier.wanted != 0) needed = (barrier.wanted + kLanes - 1) / kLanes * kLanes;
+  if (arrived < needed || participants == 0) return;
+  const Barrier complete = barrier;
+  barrier = Barrier();
+  shared_.Join(participants);
+  for (auto& warp : warps_) {
+    if (complete.waiting[warp->index()] == 0) continue;
+    if (launch_->checked) ReportDivergence(id, *warp);
+    warp->Release(id, complete.votes, complete.votes == complete.arrivals, complete.votes != 0);
+  }
+}
+
+void Block::ReportDivergence(uint32_t id, Warp& warp) {
+  const Split* first = nullptr;
+  for (const Split& split : warp.splits()) {
+    if (split.state != Split::kBarrier || split.barrier != id) continue;
+    if (first == nullptr || first->pc == split.pc) {
+      first = &split;
+      continue;
+    }
+    const Inst& here = first->frame->code->insts[first->pc];
+    const Inst& there = split.frame->code->insts[split.pc];
+    constexpr auto kCode = sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE;
+    if (!launch_->report.Wants(kCode, here.id, index_)) return;
+    Misuse misuse;
+    misuse.code = kCode;
+    misuse.message = absl::StrCat("threads of one warp wait at barrier ", id, " in different places (PTX lines ",
+                                  here.line, " and ", there.line, ")");
+    misuse.where = warp.PlaceOf(here, std::countr_zero(first->mask));
+    misuse.other = warp.PlaceOf(there, std::countr_zero(split.mask));
+    misuse.has_other = true;
+    launch_->report.Add(std::move(misuse));
+    return;
+  }
+}
+
+std::string Block::Describe(const Warp& warp, const Split& split) const {
+  std::string lanes =
+      split.mask == warp.live() ? "" : absl::StrCat(" (lanes 0x", absl::Hex(split.mask, absl::kZeroPad8), ")");
+  for (const auto& [type, extension] : extensions_) {
+    const std::string waiting = extension->Waiting(warp.index());
+    if (!waiting.empty()) return absl::StrCat(waiting, lanes);
+  }
+  switch (split.state) {
+    case Split::kBarrier: {
+      const Barrier& barrier = barriers_[split.barrier];
+      uint32_t arrived = 0;
+      for (uint32_t mask : barrier.lanes) arrived += std::popcount(mask);
+      for (uint32_t warps : barrier.arrived) arrived += warps * kLanes;
+      const uint32_t wanted = barrier.wanted != 0 ? barrier.wanted : threads_;
+      return absl::StrCat("waiting at barrier ", split.barrier, ", where ", arrived, " of ", wanted, " threads are",
+                          lanes);
+    }
+    case Split::kWarpSync:
+      return absl::StrCat("waiting for lanes 0x", absl::Hex(split.wanted & warp.live() & ~split.mask, absl::kZeroPad8),
+                          " of its warp", lanes);
+    default:
+      return absl::StrCat("running", lanes);
+  }
+}
+
+}  // namespace sassay::emulator

@@ -1,0 +1,101 @@
+// One block: its warps, its shared memory, its barriers, and the order in which the warps take turns.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_BLOCK_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_BLOCK_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <typeindex>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler_service/emulator/exec/launch_context.h"
+#include "profiler_service/emulator/exec/warp.h"
+#include "profiler_service/emulator/memory/shared_memory.h"
+
+namespace sassay::emulator {
+
+// State that a family of instructions keeps per block (async-copy groups, mbarriers, tensor memory). Made on first use.
+class BlockExtension {
+ public:
+  virtual ~BlockExtension() = default;
+  // A sentence about what warp `warp` waits for here; empty if nothing.
+  virtual std::string Waiting(uint32_t warp) const { return ""; }
+};
+
+// Life cycle: Start for one block of a launch, then Run until it is done; reusable for the next block.
+// Thread-compatible; it may move between threads from one Run to the next.
+class Block {
+ public:
+  static constexpr int kBarriers = 16;
+
+  enum class Result : uint8_t {
+    kDone,
+    kYielded,     // alive, but it waits for other blocks or has had its share
+    kDeadlocked,  // no warp can ever go on
+    kStopped,     // the launch was stopped
+  };
+
+  Block() = default;
+  void Start(LaunchContext& launch, uint64_t index);
+  Result Run();
+
+  LaunchContext& launch() { return *launch_; }
+  SharedMemory& shared() { return shared_; }
+  uint64_t index() const { return index_; }
+  const Extent& position() const { return position_; }  // blockIdx
+  uint32_t threads() const { return threads_; }
+  const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
+  uint32_t warp_count() const { return warp_count_; }
+  std::vector<Count>& counts() { return counts_; }
+  // The last allocation that an instruction touched, by a hash of the instruction: saves the search.
+  const Allocation*& Hint(uint32_t inst) { return hints_[inst % hints_.size()]; }
+
+  template <class T>
+  T& Extension() {
+    auto& slot = extensions_[std::type_index(typeid(T))];
+    if (slot == nullptr) slot = std::make_unique<T>();
+    return static_cast<T&>(*slot);
+  }
+
+  // ---- barriers ----
+
+  // Lanes of `warp` arrive at barrier `id`; `wanted` threads complete it, 0 for the whole block. Whoever waits also
+  // calls Warp::WaitAtBarrier. `votes` are the lanes whose predicate was true (barrier.red).
+  void Arrive(Warp& warp, uint32_t id, uint32_t wanted, uint32_t lanes, bool waits, uint32_t votes);
+  // Lanes have exited: barriers may have become complete.
+  void LanesLeft();
+
+  // Who stands where, for a report: (split's first lane, what it does). Exited lanes are left out.
+  std::string Describe(const Warp& warp, const Split& split) const;
+
+ private:
+  struct Barrier {
+    bool active = false;
+    uint32_t wanted = 0;
+    uint32_t votes = 0, arrivals = 0;
+    uint64_t only_arrived_threads = 0;
+    std::array<uint32_t, kMaxWarps> lanes{};
+    std::array<uint32_t, kMaxWarps> waiting{};
+    std::array<uint32_t, kMaxWarps> arrived{};  // complete arrivals without waiting, in warps
+  };
+  void TryComplete(uint32_t id);
+  void ReportDivergence(uint32_t id, Warp& warp);
+
+  LaunchContext* launch_ = nullptr;
+  uint64_t index_ = 0;
+  Extent position_;
+  uint32_t threads_ = 0, warp_count_ = 0;
+  uint32_t polling_rounds_ = 0;
+  SharedMemory shared_;
+  std::vector<std::unique_ptr<Warp>> warps_;
+  std::array<Barrier, kBarriers> barriers_;
+  std::vector<Count> counts_;
+  std::array<const Allocation*, 256> hints_{};
+  std::unordered_map<std::type_index, std::unique_ptr<BlockExtension>> extensions_;
+};
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_BLOCK_H_

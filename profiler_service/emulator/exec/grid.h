@@ -1,0 +1,45 @@
+// Runs one launch: blocks in parallel on all cores, in order of their index, with patience for those that wait for
+// others.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_GRID_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_GRID_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "profiler_service/emulator/exec/launch_context.h"
+
+namespace sassay::emulator {
+
+// Where a warp of a launch that did not end stood.
+struct Standing {
+  Place place;
+  uint32_t warp = 0;
+  std::string state;
+};
+
+struct GridOptions {
+  int threads = 1;
+  absl::Time deadline = absl::InfiniteFuture();
+  // After this long a launch whose completed blocks tell that it cannot end in time is given up.
+  absl::Duration estimate_after = absl::Seconds(1);
+  // Blocks that may be resident at once: a GPU would hold so many, and a block may wait for any of them.
+  uint64_t resident_blocks = 1;
+};
+
+struct GridResult {
+  enum Kind { kDone, kFault, kFailed, kTimeout, kDeadlock, kTooLarge };
+  Kind kind = kDone;
+  std::string message;
+  std::vector<Standing> standings;  // kTimeout, kDeadlock; bounded
+  std::vector<Count> counts;        // counted launches, by Inst::id
+  absl::Duration elapsed;
+  uint64_t blocks_done = 0;
+};
+
+GridResult RunGrid(LaunchContext& launch, const GridOptions& options);
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_GRID_H_

@@ -1,0 +1,77 @@
+// Everything that the blocks of one launch share.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_LAUNCH_CONTEXT_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_LAUNCH_CONTEXT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "profiler_service/emulator/exec/program.h"
+#include "profiler_service/emulator/exec/report.h"
+#include "profiler_service/emulator/memory/global_memory.h"
+
+namespace sassay::emulator {
+
+struct Extent {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t{x} * y * z; }
+};
+
+// Executions of one instruction.
+struct Count {
+  uint64_t warps = 0, threads = 0;
+};
+
+// What device code printed, up to a cap. Thread-safe.
+class PrintBuffer {
+ public:
+  static constexpr size_t kCapBytes = size_t{64} << 10;
+  void Append(absl::string_view text);
+  std::string Take();
+
+ private:
+  absl::Mutex mutex_;
+  std::string text_ ABSL_GUARDED_BY(mutex_);
+  bool capped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Written before the launch starts, read by all its threads; the members below `stop` are thread-safe in themselves.
+struct LaunchContext {
+  const Program* program = nullptr;
+  const Code* kernel = nullptr;
+  const GlobalMemory* memory = nullptr;
+  Extent grid, block;
+  uint32_t dynamic_shared_bytes = 0;
+  std::vector<uint8_t> parameters;
+  uint64_t grid_workspace = 0;  // what %envreg1 and %envreg2 tell of; 0 unless cooperative
+  bool checked = false;
+  bool counted = false;
+
+  std::atomic<bool> stop{false};
+  Report report;
+  PrintBuffer printed;
+
+  uint32_t shared_bytes() const { return program->dynamic_shared_base - kSharedBase + dynamic_shared_bytes; }
+
+  // Ends the launch for a reason that is the candidate's (a trap, an assertion, a fault); the lowest block's counts.
+  void Fault(Misuse misuse);
+  // Ends the launch because the emulator cannot go on.
+  void Fail(absl::Status status);
+  bool faulted() const;
+  Misuse fault() const;
+  absl::Status failure() const;
+
+ private:
+  mutable absl::Mutex mutex_;
+  bool faulted_ ABSL_GUARDED_BY(mutex_) = false;
+  Misuse fault_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_LAUNCH_CONTEXT_H_

@@ -1,0 +1,165 @@
+#include "profiler_service/emulator/memory/global_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::emulator {
+namespace {
+
+constexpr uint64_t kGranule = 512;
+constexpr uint64_t kAlignment = uint64_t{1} << 16;
+constexpr uint64_t kExactGap = uint64_t{1} << 28;
+constexpr uint64_t kPlainGap = uint64_t{1} << 21;
+constexpr uint64_t kLastAddress = 0x7f0000000000;
+
+uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+absl::StatusOr<HostMapping> MapHost(uint64_t bytes, int fd) {
+  const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (data == MAP_FAILED) {
+    return absl::ResourceExhaustedError(absl::StrCat("cannot map ", bytes, " bytes: ", std::strerror(errno)));
+  }
+  return HostMapping(static_cast<uint8_t*>(data), bytes);
+}
+
+}  // namespace
+
+HostMapping::~HostMapping() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+absl::StatusOr<uint64_t> GlobalMemory::Place(HostMapping memory, uint64_t size_bytes, absl::string_view label,
+                                             bool written) {
+  auto allocation = std::make_unique<Allocation>();
+  if (exact_ && !written) {
+    ASSIGN_OR_RETURN(allocation->shadow, MapHost(RoundUp(std::max<uint64_t>(size_bytes, 1), kGranule), -1));
+    allocation->unwritten = allocation->shadow.data();
+    std::memset(allocation->unwritten, 1, size_bytes);
+  }
+  allocation->base = next_;
+  allocation->size = size_bytes;
+  allocation->accessible = exact_ ? size_bytes : RoundUp(size_bytes, kGranule);
+  allocation->host = memory.data();
+  allocation->memory = std::move(memory);
+  allocation->label = std::string(label);
+  next_ = RoundUp(next_ + size_bytes + (exact_ ? kExactGap : kPlainGap), kAlignment);
+  if (next_ >= kLastAddress) return absl::ResourceExhaustedError("the emulated device has run out of addresses");
+  allocated_bytes_ += size_bytes;
+  allocations_.push_back(std::move(allocation));
+  return allocations_.back()->base;
+}
+
+absl::StatusOr<uint64_t> GlobalMemory::Allocate(uint64_t size_bytes, absl::string_view label, bool written) {
+  if (size_bytes > limit_bytes_ || allocated_bytes_ > limit_bytes_ - size_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("emulated device memory: ", size_bytes, " bytes asked for '",
+                                                     label, "', ", allocated_bytes_, " of ", limit_bytes_, " in use"));
+  }
+  ASSIGN_OR_RETURN(HostMapping memory, MapHost(RoundUp(std::max<uint64_t>(size_bytes, 1), kGranule), -1));
+  return Place(std::move(memory), size_bytes, label, written);
+}
+
+absl::StatusOr<uint64_t> GlobalMemory::AllocateShared(uint64_t size_bytes, UniqueFd& fd) {
+  if (size_bytes == 0 || size_bytes > limit_bytes_ || allocated_bytes_ > limit_bytes_ - size_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("emulated device memory: ", size_bytes,
+                                                     " shared bytes asked for, ", allocated_bytes_, " of ",
+                                                     limit_bytes_, " in use"));
+  }
+  fd.reset(memfd_create("sassay-emulated", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid() || ftruncate(fd.get(), static_cast<off_t>(size_bytes)) != 0 ||
+      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("memfd of ", size_bytes, " bytes: ", std::strerror(errno)));
+  }
+  ASSIGN_OR_RETURN(HostMapping memory, MapHost(size_bytes, fd.get()));
+  return Place(std::move(memory), size_bytes, "shared object", true);
+}
+
+absl::StatusOr<uint64_t> GlobalMemory::MapShared(int fd, uint64_t object_bytes) {
+  struct stat facts = {};
+  if (fstat(fd, &facts) != 0) return absl::InvalidArgumentError(absl::StrCat("fstat: ", std::strerror(errno)));
+  if (object_bytes == 0 || static_cast<uint64_t>(facts.st_size) < object_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shared object of ", facts.st_size, " bytes, ", object_bytes, " were announced"));
+  }
+  ASSIGN_OR_RETURN(HostMapping memory, MapHost(object_bytes, fd));
+  return Place(std::move(memory), object_bytes, "shared object", true);
+}
+
+absl::Status GlobalMemory::Free(uint64_t address) {
+  for (auto& allocation : allocations_) {
+    if (allocation->base != address || !allocation->live) continue;
+    allocation->live = false;
+    allocation->memory = HostMapping();
+    allocation->shadow = HostMapping();
+    allocation->host = allocation->unwritten = nullptr;
+    allocated_bytes_ -= allocation->size;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("free of 0x", absl::Hex(address), ", which is no live allocation"));
+}
+
+const Allocation* GlobalMemory::Nearest(uint64_t address) const {
+  auto after = std::upper_bound(allocations_.begin(), allocations_.end(), address,
+                                [](uint64_t wanted, const auto& allocation) { return wanted < allocation->base; });
+  const Allocation* above = after != allocations_.end() ? after->get() : nullptr;
+  const Allocation* below = after != allocations_.begin() ? std::prev(after)->get() : nullptr;
+  if (below == nullptr) return above != nullptr && above->base - address <= kExactGap ? above : nullptr;
+  if (address - below->base < below->size) return below;
+  const uint64_t past = address - below->base - below->size;
+  if (above != nullptr && above->base - address < past) return above;
+  return past <= 4 * kExactGap ? below : nullptr;
+}
+
+const Allocation* GlobalMemory::Find(uint64_t address, uint64_t bytes) const {
+  auto after = std::upper_bound(allocations_.begin(), allocations_.end(), address,
+                                [](uint64_t wanted, const auto& allocation) { return wanted < allocation->base; });
+  if (after == allocations_.begin()) return nullptr;
+  const Allocation* allocation = std::prev(after)->get();
+  return allocation->live && allocation->Contains(address, bytes) ? allocation : nullptr;
+}
+
+absl::StatusOr<uint8_t*> GlobalMemory::Host(uint64_t address, uint64_t bytes) const {
+  const Allocation* allocation = Find(address, bytes);
+  if (allocation == nullptr) {
+    const Allocation* nearest = Nearest(address);
+    return absl::InvalidArgumentError(
+        absl::StrCat("range of ", bytes, " bytes at 0x", absl::Hex(address), " does not lie inside an allocation",
+                     nearest == nullptr ? ""
+                                        : absl::StrCat("; the nearest is '", nearest->label, "' of ", nearest->size,
+                                                       " bytes", nearest->live ? "" : ", freed")));
+  }
+  return allocation->host + (address - allocation->base);
+}
+
+void GlobalMemory::Mark(uint64_t address, uint64_t bytes, bool written) {
+  const Allocation* allocation = Find(address, bytes);
+  if (allocation == nullptr || allocation->unwritten == nullptr) return;
+  std::memset(allocation->unwritten + (address - allocation->base), written ? 0 : 1, bytes);
+}
+
+void GlobalMemory::CopyMarks(uint64_t destination, uint64_t source, uint64_t bytes) {
+  const Allocation* from = Find(source, bytes);
+  const Allocation* to = Find(destination, bytes);
+  if (from == nullptr || to == nullptr || to->unwritten == nullptr) return;
+  uint8_t* marks = to->unwritten + (destination - to->base);
+  if (from->unwritten == nullptr) {
+    std::memset(marks, 0, bytes);
+  } else {
+    std::memmove(marks, from->unwritten + (source - from->base), bytes);
+  }
+}
+
+void GlobalMemory::SetReadOnly(uint64_t address) {
+  for (auto& allocation : allocations_) allocation->read_only |= allocation->base == address;
+}
+
+}  // namespace sassay::emulator

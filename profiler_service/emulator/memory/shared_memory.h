@@ -1,0 +1,79 @@
+// One block's shared memory, and who touched it last: the race detector.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_SHARED_MEMORY_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_SHARED_MEMORY_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace sassay::emulator {
+
+inline constexpr int kMaxWarps = 32;
+using Clock = std::array<uint32_t, kMaxWarps>;
+
+// Which thread touched a place of shared memory, when (its warp's own clock), and by which instruction.
+struct Touch {
+  uint32_t time = 0;  // 0: never
+  uint16_t thread = 0;
+  uint8_t bytes = 0;  // mask within the 2-byte granule
+  bool atomic = false;
+  uint32_t inst = 0;  // Inst::id
+  uint32_t warp() const { return thread / 32; }
+};
+
+struct Race {
+  Touch other;
+  bool other_wrote = false;
+};
+
+// Happens-before by vector clocks, one component per warp. Barriers join the clocks of those who took part; an atomic
+// or a volatile, acquire or release access joins through the clock of its address. Within one warp program order is
+// taken as order (warp-synchronous code is honest). A write that changes nothing races with nobody (flags set by many
+// are honest). A granule of two bytes remembers its last writer and its last readers of two different warps.
+// Thread-compatible: a block runs on one thread at a time.
+class SharedMemory {
+ public:
+  // Clears everything. `checked` allocates the shadow. Touches of an earlier life are not wiped but made to lie in
+  // everybody's past, which costs nothing.
+  void Reset(uint32_t bytes, uint32_t warps, bool checked);
+
+  uint8_t* data() { return data_.data(); }
+  uint32_t size() const { return size_; }
+  bool tracked() const { return !granules_.empty(); }
+
+  // 1 for each byte never written; null unless checked.
+  uint8_t* unwritten() { return unwritten_.empty() ? nullptr : unwritten_.data(); }
+
+  // Notes an access of [offset, offset + bytes) (inside the memory) by `touch`'s thread at its warp's present. Returns
+  // whether it races, and with whom in `race`. `touch.time` and `touch.bytes` are filled in here.
+  bool Read(uint32_t offset, uint32_t bytes, Touch touch, Race& race);
+  bool Write(uint32_t offset, uint32_t bytes, Touch touch, Race& race);
+
+  // Everything that `warps` (a mask) did so far happens before everything they do from now on.
+  void Join(uint32_t warps);
+  // The same through one address: what others published there happens before what `warp` does next.
+  void Publish(uint32_t warp, uint64_t address);
+  void Observe(uint32_t warp, uint64_t address);
+
+ private:
+  struct Granule {
+    Touch write, read[2];
+  };
+  bool Unordered(const Touch& earlier, uint32_t warp) const {
+    return earlier.warp() != warp && earlier.time > clocks_[warp][earlier.warp()];
+  }
+  void Note(Granule& granule, const Touch& touch);
+
+  uint32_t size_ = 0;
+  std::vector<uint8_t> data_, unwritten_;
+  std::vector<Granule> granules_;
+  std::vector<Clock> clocks_;
+  uint32_t past_ = 0;  // the latest time of earlier lives
+  absl::flat_hash_map<uint64_t, Clock> published_;
+};
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_SHARED_MEMORY_H_

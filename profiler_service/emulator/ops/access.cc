@@ -1,0 +1,358 @@
+#include "profiler_service/emulator/ops/access.h"
+
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "profiler_service/emulator/exec/block.h"
+
+namespace sassay::emulator {
+namespace {
+
+using sassay::v1::VerdictCode;
+
+// Where one lane's address leads, or why nowhere.
+struct Target {
+  uint8_t* host = nullptr;
+  uint8_t* unwritten = nullptr;
+  bool shared = false, global = false;
+  VerdictCode code = sassay::v1::VERDICT_CODE_UNSPECIFIED;
+  std::string buffer;
+  std::string what;  // "C (131072 bytes)"
+  int64_t distance = 0;
+};
+
+absl::string_view Verb(AccessKind kind) {
+  return kind == AccessKind::kRead ? "load" : kind == AccessKind::kWrite ? "store" : "atomic";
+}
+
+// One access at a time, lane by lane; the frequent case of one space and one allocation costs a few compares per lane.
+class Resolver {
+ public:
+  Resolver(Warp& warp, const Inst& inst, const AccessFacts& facts)
+      : warp_(warp), inst_(inst), facts_(facts), launch_(warp.launch()), block_(warp.block()) {}
+
+  // Fills `target`; host is null if the lane may not access this.
+  void Resolve(int lane, uint64_t address, Target& target) {
+    switch (facts_.space) {
+      case Space::kShared:
+        return ResolveShared(address & 0xffffffff, target);
+      case Space::kLocal:
+        return ResolveLocal(lane, address, target);
+      case Space::kParam:
+        if (address - kParamWindow < kWindowBytes) return ResolveParameter(address, target);
+        return ResolveLocal(lane, address, target);
+      case Space::kGeneric:
+        if (address >= kSharedWindow) return ResolveWindow(lane, address, target);
+        [[fallthrough]];
+      default:
+        return ResolveGlobal(address, target);
+    }
+  }
+
+  // The fault or finding for a lane that may not.
+  bool Refuse(int lane, const Target& target) {
+    const auto code = target.code;
+    if (launch_.checked && !launch_.report.Wants(code, inst_.id, block_.index())) return true;
+    Misuse misuse;
+    misuse.code = code;
+    misuse.where = warp_.PlaceOf(inst_, lane);
+    misuse.access_bytes = facts_.bytes;
+    misuse.buffer = target.buffer;
+    misuse.distance_bytes = target.distance;
+    misuse.message = absl::StrCat(Verb(facts_.kind), " of ", facts_.bytes, " bytes, ", target.what);
+    if (launch_.checked) {
+      launch_.report.Add(std::move(misuse));
+      return true;
+    }
+    launch_.Fault(std::move(misuse));
+    return false;
+  }
+
+ private:
+  void ResolveWindow(int lane, uint64_t address, Target& target) {
+    if (address - kSharedWindow < kWindowBytes) return ResolveShared(address - kSharedWindow, target);
+    if (address - kLocalWindow < kWindowBytes) return ResolveLocal(lane, address - kLocalWindow, target);
+    if (address - kParamWindow < kWindowBytes) return ResolveParameter(address, target);
+    ResolveGlobal(address, target);
+  }
+
+  void ResolveGlobal(uint64_t address, Target& target) {
+    const Allocation*& hint = block_.Hint(inst_.id);
+    const Allocation* allocation = hint;
+    if (allocation == nullptr || !allocation->live || !allocation->Contains(address, facts_.bytes)) {
+      allocation = launch_.memory->Find(address, facts_.bytes);
+      if (allocation != nullptr) hint = allocation;
+    }
+    if (allocation == nullptr || (allocation->read_only && facts_.kind != AccessKind::kRead)) {
+      return ExplainGlobal(address, target);
+    }
+    target.host = allocation->host + (address - allocation->base);
+    target.unwritten =
+        allocation->unwritten == nullptr ? nullptr : allocation->unwritten + (address - allocation->base);
+    target.global = true;
+  }
+
+  void ExplainGlobal(uint64_t address, Target& target) {
+    const Allocation* nearest = launch_.memory->Nearest(address);
+    target.code = facts_.space == Space::kConst      ? sassay::v1::VERDICT_CODE_OOB_CONST
+                  : facts_.kind == AccessKind::kRead ? sassay::v1::VERDICT_CODE_OOB_GLOBAL_READ
+                                                     : sassay::v1::VERDICT_CODE_OOB_GLOBAL_WRITE;
+    if (nearest == nullptr) {
+      target.what =
+          absl::StrCat("at 0x", absl::Hex(address), ", which is ", address < 65536 ? "a null pointer" : "in no buffer");
+      return;
+    }
+    target.buffer = nearest->label;
+    if (!nearest->live) {
+      target.code = sassay::v1::VERDICT_CODE_USE_AFTER_FREE;
+      target.what = absl::StrCat("in ", nearest->label, " (", nearest->size, " bytes), which has been freed");
+    } else if (nearest->read_only) {
+      target.what = absl::StrCat("to ", nearest->label, ", which is read-only");
+    } else {
+      DescribeDistance(static_cast<int64_t>(address - nearest->base), nearest->size, nearest->label, target);
+    }
+  }
+
+  // `offset`: of the access from the buffer's start.
+  void DescribeDistance(int64_t offset, uint64_t size, const std::string& label, Target& target) {
+    const std::string buffer = absl::StrCat(label, " (", size, " bytes)");
+    const int64_t end = static_cast<int64_t>(size);
+    if (offset < 0) {
+      target.distance = offset;
+      target.what = absl::StrCat(-offset, " bytes before the start of ", buffer);
+    } else if (offset < end) {
+      target.distance = 0;
+      target.what = absl::StrCat(offset + facts_.bytes - end, " of them past the end of ", buffer);
+    } else {
+      target.distance = offset - end;
+      target.what = absl::StrCat(offset - end, " bytes past the end of ", buffer);
+      if (offset == end) target.what = absl::StrCat("right behind the end of ", buffer);
+    }
+  }
+
+  void ResolveShared(uint64_t address, Target& target) {
+    SharedMemory& shared = block_.shared();
+    const uint64_t offset = address - kSharedBase;
+    const uint64_t dynamic = launch_.program->dynamic_shared_base - kSharedBase;
+    const uint64_t fixed = launch_.kernel->shared_bytes;
+    const uint64_t end = offset + facts_.bytes;
+    const bool inside = address >= kSharedBase && (end <= fixed || (offset >= dynamic && end <= shared.size()));
+    if (!inside) {
+      target.code = sassay::v1::VERDICT_CODE_OOB_SHARED;
+      target.buffer = "shared";
+      // Told from the region that the address comes after: static variables, or dynamic memory.
+      const bool in_dynamic = launch_.dynamic_shared_bytes > 0 && (offset >= dynamic || fixed == 0);
+      const int64_t from =
+          static_cast<int64_t>(address) - kSharedBase - (in_dynamic ? static_cast<int64_t>(dynamic) : 0);
+      DescribeDistance(from, in_dynamic ? launch_.dynamic_shared_bytes : fixed,
+                       in_dynamic ? "dynamic shared memory" : "static shared memory", target);
+      return;
+    }
+    target.host = shared.data() + offset;
+    target.unwritten = shared.unwritten() == nullptr ? nullptr : shared.unwritten() + offset;
+    target.shared = true;
+  }
+
+  void ResolveLocal(int lane, uint64_t address, Target& target) {
+    if (facts_.frame_relative) address += warp_.frame().local_base;
+    const uint32_t end = warp_.LocalEnd();
+    if (address > end || facts_.bytes > end - address) {
+      target.code = sassay::v1::VERDICT_CODE_OOB_LOCAL;
+      target.buffer = "local";
+      DescribeDistance(static_cast<int64_t>(address), end, "local memory", target);
+      return;
+    }
+    target.host = warp_.Local(lane) + address;
+    uint8_t* unwritten = warp_.LocalUnwritten(lane);
+    target.unwritten = unwritten == nullptr ? nullptr : unwritten + address;
+  }
+
+  void ResolveParameter(uint64_t address, Target& target) {
+    const uint64_t offset = address - kParamWindow, size = launch_.parameters.size();
+    if (offset > size || facts_.bytes > size - offset || facts_.kind != AccessKind::kRead) {
+      target.code = facts_.kind == AccessKind::kRead ? sassay::v1::VERDICT_CODE_OOB_CONST
+                                                     : sassay::v1::VERDICT_CODE_OOB_GLOBAL_WRITE;
+      target.buffer = "kernel parameters";
+      DescribeDistance(static_cast<int64_t>(offset), size, "the kernel's parameters", target);
+      return;
+    }
+    target.host = launch_.parameters.data() + offset;
+  }
+
+  Warp& warp_;
+  const Inst& inst_;
+  const AccessFacts& facts_;
+  LaunchContext& launch_;
+  Block& block_;
+};
+
+void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_SHARED_RACE;
+  LaunchContext& launch = warp.launch();
+  if (!launch.report.Wants(kCode, inst.id, warp.block().index())) return;
+  Misuse misuse;
+  misuse.code = kCode;
+  misuse.where = warp.PlaceOf(inst, lane);
+  misuse.other = Place{warp.block().index(), race.other.thread, race.other.inst};
+  misuse.has_other = true;
+  misuse.buffer = "shared";
+  misuse.access_bytes = facts.bytes;
+  std::string name = "shared memory";
+  for (const SharedVariable& variable : launch.program->shared_variables) {
+    if (variable.owner != nullptr && variable.owner != launch.kernel) continue;
+    if (offset + kSharedBase - variable.offset < variable.bytes) name = variable.name;
+  }
+  const Inst& other = *launch.program->insts[race.other.inst].second;
+  misuse.message =
+      absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at offset ", offset, " of ", name, " by thread ",
+                   misuse.where.thread, " and ", race.other_wrote ? "store" : "load", " by thread ", race.other.thread,
+                   " (PTX line ", other.line, ") with no barrier between");
+  launch.report.Add(std::move(misuse));
+}
+
+// Notes one lane's access to shared memory, and reports its race if it has one.
+void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const uint8_t* at) {
+  SharedMemory& shared = warp.block().shared();
+  const uint32_t offset = static_cast<uint32_t>(at - shared.data());
+  if (facts.acquire) shared.Observe(warp.index(), offset);
+  Touch touch;
+  touch.thread = static_cast<uint16_t>(warp.ThreadOf(lane));
+  touch.inst = inst.id;
+  touch.atomic = facts.atomic;
+  Race race;
+  const bool raced = facts.kind == AccessKind::kRead ? shared.Read(offset, facts.bytes, touch, race)
+                                                     : shared.Write(offset, facts.bytes, touch, race);
+  if (raced) ReportRace(warp, inst, facts, lane, offset, race);
+  if (facts.release) shared.Publish(warp.index(), offset);
+}
+
+// Global memory as a flag between warps of the block: one clock for all of it.
+void OrderByGlobal(Warp& warp, const AccessFacts& facts) {
+  constexpr uint64_t kGlobalClock = uint64_t{1} << 40;
+  if (facts.acquire) warp.block().shared().Observe(warp.index(), kGlobalClock);
+  if (facts.release) warp.block().shared().Publish(warp.index(), kGlobalClock);
+}
+
+}  // namespace
+
+void Addresses(Warp& warp, const Operand& base, int64_t displacement, uint64_t (&addresses)[kLanes]) {
+  if (base.bytes == 8) {
+    const uint64_t* values = warp.In<uint64_t>(base);
+    for (int i = 0; i < kLanes; ++i) addresses[i] = values[i] + static_cast<uint64_t>(displacement);
+  } else {
+    const uint32_t* values = warp.In<uint32_t>(base);
+    for (int i = 0; i < kLanes; ++i) addresses[i] = uint32_t{values[i] + static_cast<uint32_t>(displacement)};
+  }
+}
+
+bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64_t (&addresses)[kLanes], Lanes& lanes) {
+  Resolver resolver(warp, inst, facts);
+  lanes.mask = lanes.shared = lanes.global = 0;
+  const uint64_t misaligned = (facts.alignment != 0 ? facts.alignment : facts.bytes) - 1;
+  Target target;
+  for (uint32_t rest = warp.mask(); rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    target.host = nullptr;
+    target.shared = target.global = false;
+    if ((addresses[lane] & misaligned) != 0) {
+      target.code = sassay::v1::VERDICT_CODE_MISALIGNED;
+      target.what =
+          absl::StrCat("at address 0x", absl::Hex(addresses[lane]), ", which is not a multiple of ", misaligned + 1);
+    } else {
+      resolver.Resolve(lane, addresses[lane], target);
+    }
+    if (target.host == nullptr) {
+      if (!resolver.Refuse(lane, target)) return false;
+      continue;
+    }
+    lanes.mask |= 1u << lane;
+    lanes.at[lane] = target.host;
+    lanes.unwritten[lane] = target.unwritten;
+    lanes.shared |= uint32_t{target.shared} << lane;
+    lanes.global |= uint32_t{target.global} << lane;
+  }
+  if (!warp.checked()) return true;
+  for (uint32_t rest = facts.kind != AccessKind::kWrite ? lanes.shared : 0; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    NoteShared(warp, inst, facts, lane, lanes.at[lane]);
+  }
+  if (facts.atomic && lanes.global != 0) OrderByGlobal(warp, facts);
+  return true;
+}
+
+void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lanes& lanes, const uint8_t* values,
+               uint32_t stride) {
+  for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    uint8_t* unwritten = lanes.unwritten[lane];
+    bool changes = std::memcmp(lanes.at[lane], values + lane * stride, facts.bytes) != 0;
+    if (unwritten != nullptr) {
+      for (uint32_t k = 0; k < facts.bytes; ++k) changes |= unwritten[k] != 0;
+      std::memset(unwritten, 0, facts.bytes);
+    }
+    if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
+      NoteShared(warp, inst, facts, lane, lanes.at[lane]);
+  }
+}
+
+uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes) {
+  uint32_t never = 0;
+  for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const uint8_t* unwritten = lanes.unwritten[lane];
+    if (unwritten == nullptr) continue;
+    bool all = true;
+    for (uint32_t k = 0; k < bytes; ++k) all &= unwritten[offset + k] != 0;
+    never |= uint32_t{all} << lane;
+  }
+  return never;
+}
+
+void ReportUninitialized(Warp& warp, const Inst& inst, uint32_t origin, uint32_t lanes, absl::string_view use) {
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_UNINITIALIZED_READ;
+  LaunchContext& launch = warp.launch();
+  if (!launch.report.Wants(kCode, origin, warp.block().index())) return;
+  const Inst& load = *launch.program->insts[origin].second;
+  Misuse misuse;
+  misuse.code = kCode;
+  misuse.where = warp.PlaceOf(load, std::countr_zero(lanes));
+  misuse.message = &load == &inst ? absl::StrCat("memory that was never written is ", use)
+                                  : absl::StrCat("a value read from memory that was never written is ", use,
+                                                 " (PTX line ", inst.line, ")");
+  const std::string buffer = warp.OriginOf(origin).buffer;
+  if (!buffer.empty()) {
+    misuse.buffer = buffer;
+    absl::StrAppend(&misuse.message, "; it comes from ", buffer);
+  }
+  launch.report.Add(std::move(misuse));
+}
+
+AccessFacts ParseAccess(const Decoder& d, const ptx::Operand& address) {
+  AccessFacts facts;
+  for (const absl::string_view part : d.source().parts) {
+    if (part == "global") facts.space = Space::kGlobal;
+    if (part == "const") facts.space = Space::kConst;
+    if (part == "shared" || part == "shared::cta") facts.space = Space::kShared;
+    if (part == "local") facts.space = Space::kLocal;
+    if (part == "param" || part == "param::entry" || part == "param::func") facts.space = Space::kParam;
+  }
+  facts.acquire = d.Has("acquire") || d.Has("volatile") || d.Has("relaxed") || d.Has("acq_rel") || d.Has("mmio");
+  facts.release = d.Has("release") || d.Has("volatile") || d.Has("relaxed") || d.Has("acq_rel") || d.Has("mmio");
+  facts.atomic = facts.acquire || facts.release;
+  if (address.kind == ptx::Operand::kAddress && !address.elements.empty()) {
+    const ptx::Operand& base = address.elements[0];
+    const Space of_name = d.SpaceOf(base);
+    if (base.kind == ptx::Operand::kVariable) {
+      if (facts.space == Space::kGeneric) facts.space = of_name;
+      const auto named = d.AddressOf(base);
+      facts.frame_relative =
+          (of_name == Space::kLocal || of_name == Space::kParam) && named.ok() && *named < kParamWindow;
+    }
+  }
+  return facts;
+}
+
+}  // namespace sassay::emulator

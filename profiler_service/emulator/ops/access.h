@@ -1,0 +1,58 @@
+// Every access to memory by device code goes through here: addresses of 32 lanes become host pointers, or findings.
+// This is the one place that keeps hostile PTX inside the device's memory.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ACCESS_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ACCESS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "profiler_service/emulator/exec/decoder.h"
+#include "profiler_service/emulator/exec/warp.h"
+
+namespace sassay::emulator {
+
+enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+
+// What a decode function says about an access.
+struct AccessFacts {
+  Space space = Space::kGeneric;
+  AccessKind kind = AccessKind::kRead;
+  uint32_t bytes = 0;           // of one lane
+  uint32_t alignment = 0;       // 0: as many as `bytes`
+  bool frame_relative = false;  // the address is an offset in the frame's local memory
+  bool atomic = false;          // volatile, relaxed, acquire, release, atomic: orders, and races with none of its kind
+  bool acquire = false, release = false;
+};
+
+// Host pointers of one access. Lanes whose access is not allowed are not in `mask`.
+struct Lanes {
+  uint32_t mask = 0;
+  uint32_t shared = 0;  // of those: lanes whose address is in shared memory
+  uint32_t global = 0;  // of those: lanes whose address is in global memory
+  uint8_t* at[kLanes];
+  uint8_t* unwritten[kLanes];  // checked launches: one byte per byte, or null
+};
+
+// Addresses of the lanes of warp.mask(): the operand's value plus `displacement`.
+void Addresses(Warp& warp, const Operand& base, int64_t displacement, uint64_t (&addresses)[kLanes]);
+
+// Resolves, checks and notes one access (in checked launches: bounds, alignment, life, races of reads and atomics).
+// Whoever stores also calls NoteStore. False: the launch has been ended by a fault; return Flow::kRedirected.
+bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64_t (&addresses)[kLanes], Lanes& lanes);
+
+// Checked launches, before the bytes change: the lanes store `bytes` bytes from `values` + lane * `stride`. Their bytes
+// become written; races are looked for where a byte changes (flags that many set to one value are honest).
+void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lanes& lanes, const uint8_t* values,
+               uint32_t stride);
+
+// Checked launches: lanes of `lanes` all of whose `bytes` bytes from `offset` on were never written.
+uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes);
+// Reports the use of a value that was never written: `origin` is the load that brought it (or the instruction itself).
+void ReportUninitialized(Warp& warp, const Inst& inst, uint32_t origin, uint32_t lanes, absl::string_view use);
+
+// Parses the state space and semantics out of an instruction's modifiers, and whether a named base is frame relative.
+AccessFacts ParseAccess(const Decoder& decoder, const ptx::Operand& address);
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ACCESS_H_

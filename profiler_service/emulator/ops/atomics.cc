@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/ops/access.h"
+#include "profiler_service/emulator/ops/families.h"
+#include "profiler_service/emulator/ops/lanes.h"
+#include "profiler_service/emulator/ops/numeric.h"
+
+namespace sassay::emulator {
+namespace {
+
+enum Operation : uint32_t { kAdd, kMin, kMax, kAnd, kOr, kXor, kExch, kCas, kInc, kDec };
+
+struct Facts {
+  AccessFacts access;
+  Operation operation = kAdd;
+  Type type = Type::kU32;
+  uint32_t bytes = 4, elements = 1;
+  bool returns = false;
+};
+
+uint16_t AddHalf(uint16_t a, uint16_t b) { return FloatToHalf(HalfToFloat(a) + HalfToFloat(b)); }
+uint16_t AddBf16(uint16_t a, uint16_t b) { return FloatToBf16(Bf16ToFloat(a) + Bf16ToFloat(b)); }
+
+template <uint16_t (*kAddOne)(uint16_t, uint16_t)>
+uint64_t AddPair(uint64_t a, uint64_t b) {
+  const uint32_t low = kAddOne(static_cast<uint16_t>(a), static_cast<uint16_t>(b));
+  const uint32_t high = kAddOne(static_cast<uint16_t>(a >> 16), static_cast<uint16_t>(b >> 16));
+  return high << 16 | low;
+}
+
+uint64_t Sum(Type type, uint64_t a, uint64_t b) {
+  switch (type) {
+    case Type::kF32:
+      return std::bit_cast<uint32_t>(
+          Canonical(std::bit_cast<float>(static_cast<uint32_t>(a)) + std::bit_cast<float>(static_cast<uint32_t>(b))));
+    case Type::kF64:
+      return std::bit_cast<uint64_t>(std::bit_cast<double>(a) + std::bit_cast<double>(b));
+    case Type::kF16:
+      return AddHalf(static_cast<uint16_t>(a), static_cast<uint16_t>(b));
+    case Type::kBf16:
+      return AddBf16(static_cast<uint16_t>(a), static_cast<uint16_t>(b));
+    case Type::kF16x2:
+      return AddPair<AddHalf>(a, b);
+    case Type::kBf16x2:
+      return AddPair<AddBf16>(a, b);
+    default:
+      return a + b;
+  }
+}
+
+bool Less(const Facts& facts, uint64_t a, uint64_t b) {
+  if (!IsSigned(facts.type)) return a < b;
+  if (facts.bytes == 4) return static_cast<int32_t>(a) < static_cast<int32_t>(b);
+  return static_cast<int64_t>(a) < static_cast<int64_t>(b);
+}
+
+uint64_t Apply(const Facts& facts, uint64_t old, uint64_t b, uint64_t c) {
+  switch (facts.operation) {
+    case kAdd:
+      return Sum(facts.type, old, b);
+    case kMin:
+      return Less(facts, b, old) ? b : old;
+    case kMax:
+      return Less(facts, old, b) ? b : old;
+    case kAnd:
+      return old & b;
+    case kOr:
+      return old | b;
+    case kXor:
+      return old ^ b;
+    case kExch:
+      return b;
+    case kCas:
+      return old == b ? c : old;
+    case kInc:
+      return old >= b ? 0 : old + 1;
+    case kDec:
+      return old == 0 || old > b ? b : old - 1;
+  }
+  return old;
+}
+
+template <class T>
+uint64_t Exchange(uint8_t* at, const Facts& facts, uint64_t b, uint64_t c) {
+  T* memory = reinterpret_cast<T*>(at);
+  T old = __atomic_load_n(memory, __ATOMIC_SEQ_CST);
+  for (;;) {
+    const T wanted = static_cast<T>(Apply(facts, old, b, c));
+    if (__atomic_compare_exchange_n(memory, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return old;
+  }
+}
+
+uint64_t ExchangeOne(uint8_t* at, const Facts& facts, uint64_t b, uint64_t c) {
+  switch (facts.bytes) {
+    case 2:
+      return Exchange<uint16_t>(at, facts, b, c);
+    case 4:
+      return Exchange<uint32_t>(at, facts, b, c);
+    default:
+      return Exchange<uint64_t>(at, facts, b, c);
+  }
+}
+
+// Sources: `elements` values, for cas a second one, then the address.
+void CheckAtomic(Warp& warp, const Inst& inst, const Facts& facts, const Lanes& lanes) {
+  const uint32_t never = facts.operation == kExch ? 0 : NeverWritten(lanes, 0, facts.bytes * facts.elements);
+  if (never != 0) {
+    const Allocation* allocation = warp.block().Hint(inst.id);
+    const bool global = (lanes.global & never) != 0 && allocation != nullptr;
+    warp.NoteOrigin(inst.id, {global ? allocation->label : "shared memory", global});
+    ReportUninitialized(warp, inst, inst.id, never, "read by an atomic");
+  }
+  for (int i = 0; i < inst.sources; ++i) {
+    const Operand& source = inst.o[inst.destinations + i];
+    const uint32_t tainted = warp.Tainted(source) & lanes.mask;
+    if (tainted != 0) ReportUninitialized(warp, inst, warp.TaintOrigin(source), tainted, "used by an atomic");
+  }
+  for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
+    uint8_t* unwritten = lanes.unwritten[std::countr_zero(rest)];
+    if (unwritten != nullptr) std::memset(unwritten, 0, facts.bytes * facts.elements);
+  }
+  for (int i = 0; i < inst.destinations; ++i) warp.Taint(inst.o[i], 0, inst.id);
+}
+
+Flow Atomic(Warp& warp, const Inst& inst) {
+  const Facts& facts = *static_cast<const Facts*>(inst.extra);
+  const Operand* values = inst.o + inst.destinations;
+  const Operand& address = values[inst.sources - 1];
+  uint64_t addresses[kLanes];
+  Lanes lanes;
+  Addresses(warp, address, inst.immediate, addresses);
+  if (!Access(warp, inst, facts.access, addresses, lanes)) return Flow::kRedirected;
+  if (warp.checked()) CheckAtomic(warp, inst, facts, lanes);
+  for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    for (uint32_t k = 0; k < facts.elements; ++k) {
+      const uint64_t c = facts.operation == kCas ? warp.Lane(values[1], lane) : 0;
+      const uint64_t old = ExchangeOne(lanes.at[lane] + k * facts.bytes, facts, warp.Lane(values[k], lane), c);
+      if (facts.returns) warp.SetLane(inst.o[k], lane, old);
+    }
+  }
+  return Flow::kNext;
+}
+
+bool ParseOperation(const Decoder& d, Operation& operation) {
+  static constexpr struct {
+    absl::string_view name;
+    Operation operation;
+  } kOperations[] = {{"add", kAdd}, {"min", kMin},   {"max", kMax}, {"and", kAnd}, {"or", kOr},
+                     {"xor", kXor}, {"exch", kExch}, {"cas", kCas}, {"inc", kInc}, {"dec", kDec}};
+  for (const auto& row : kOperations) {
+    if (!d.Has(row.name)) continue;
+    operation = row.operation;
+    return true;
+  }
+  return false;
+}
+
+absl::Status DecodeAtomic(Decoder& d) {
+  Facts facts;
+  facts.type = d.type();
+  facts.bytes = SizeOf(facts.type);
+  facts.returns = d.Part(0) == "atom";
+  const bool real = IsFloat(facts.type);
+  if (!ParseOperation(d, facts.operation) || (real && facts.operation != kAdd)) return d.Lacks();
+  if (d.types().size() != 1 || facts.bytes < 2 || facts.bytes > 8 || d.Has("async")) return d.Lacks();
+  const size_t at = facts.returns ? 1 : 0;
+  const size_t operands = at + (facts.operation == kCas ? 3 : 2);
+  RETURN_IF_ERROR(d.NeedOperands(operands, operands + 1));  // one more is a cache policy
+  const ptx::Operand& address = d.operand(at);
+  facts.access = ParseAccess(d, address);
+  facts.access.kind = AccessKind::kAtomic;
+  facts.access.atomic = facts.access.acquire = facts.access.release = true;
+  const auto values = Decoder::Elements(d.operand(at + 1));
+  facts.elements = static_cast<uint32_t>(values.size());
+  if (facts.elements > 8 || (facts.elements > 1 && facts.operation == kCas)) return d.Lacks();
+  facts.access.bytes = facts.bytes * facts.elements;
+  if (facts.returns) {
+    const auto results = Decoder::Elements(d.operand(0));
+    if (results.size() != values.size()) return d.Malformed("as many results as operands");
+    for (const ptx::Operand* result : results) RETURN_IF_ERROR(d.Destination(*result, facts.bytes));
+  }
+  for (const ptx::Operand* value : values) RETURN_IF_ERROR(d.Source(*value, facts.type));
+  if (facts.operation == kCas) RETURN_IF_ERROR(d.Source(d.operand(at + 2), facts.type));
+  RETURN_IF_ERROR(d.Address(address));
+  d.Attach(facts);
+  return d.Set(Atomic, kTaintOwn | kSpins);
+}
+
+}  // namespace
+
+void RegisterAtomics(OpTable& table) {
+  table.Add("atom", DecodeAtomic);
+  table.Add("red", DecodeAtomic);
+}
+
+}  // namespace sassay::emulator

@@ -1,0 +1,36 @@
+// Every family of instructions that the emulator knows. A new family is a new file with a Register function, named
+// here.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_FAMILIES_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_FAMILIES_H_
+
+#include "profiler_service/emulator/exec/op_table.h"
+
+namespace sassay::emulator {
+
+void RegisterAsyncCopy(OpTable& table);       // cp.async and its groups
+void RegisterAtomics(OpTable& table);         // atom, red
+void RegisterBits(OpTable& table);            // and, or, xor, shl, shr, bfe, bfi, prmt, lop3, popc …
+void RegisterCompare(OpTable& table);         // setp, set, selp, slct, testp
+void RegisterControl(OpTable& table);         // bra, brx, call, ret, exit, trap
+void RegisterConvert(OpTable& table);         // cvt, cvta
+void RegisterFloat(OpTable& table);           // f32 and f64 arithmetic
+void RegisterInteger(OpTable& table);         // integer arithmetic
+void RegisterLoadStore(OpTable& table);       // ld, st, prefetch, isspacep
+void RegisterMatrix(OpTable& table);          // mma.sync, ldmatrix, stmatrix
+void RegisterMove(OpTable& table);            // mov, special registers
+void RegisterSynchronize(OpTable& table);     // bar, membar, fence, nanosleep
+void RegisterTranscendental(OpTable& table);  // rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh
+void RegisterWarpWide(OpTable& table);        // shfl, vote, match, redux, activemask, elect
+void RegisterWmma(OpTable& table);            // wmma.load, wmma.mma, wmma.store
+
+// The table of all of them.
+const OpTable& StandardOperations();
+
+// add, sub, mul, mad, fma, neg, abs, min, max and div belong to three families; the type decides.
+absl::Status DecodeIntegerArithmetic(Decoder& decoder);
+absl::Status DecodeFloatArithmetic(Decoder& decoder);
+absl::Status DecodeHalfArithmetic(Decoder& decoder);
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_FAMILIES_H_
