@@ -4,6 +4,7 @@
 #include "absl/strings/strip.h"
 #include "profiler_service/device/cuda/cuda_device.h"
 #include "profiler_service/device/device.h"
+#include "profiler_service/emulator/emulated_device.h"
 #include "profiler_service/wire/gpu_nodes.h"
 
 namespace sassay::device {
@@ -11,6 +12,7 @@ namespace sassay::device {
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view specification, sassay::worker::RunMode mode) {
   absl::string_view rest = specification;
   if (absl::ConsumePrefix(&rest, "cuda:")) return cuda::CudaDevice::Open(rest, mode);
+  if (absl::ConsumePrefix(&rest, "emulated:")) return emulator::EmulatedDevice::Open(rest, mode);
   return absl::InvalidArgumentError(
       absl::StrCat("expected a device like cuda:0, cuda:GPU-… or emulated:sm_90a, got \"", specification, "\""));
 }

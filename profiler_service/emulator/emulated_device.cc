@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/device/poison.h"
 #include "profiler_service/emulator/explain.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ptx/parser.h"
@@ -36,16 +37,6 @@ uint64_t MemoryLimit() {
 std::string Triple(const sassay::v1::Dim3& dim) { return absl::StrCat(dim.x(), "x", dim.y(), "x", dim.z()); }
 uint64_t Count3(const sassay::v1::Dim3& dim) { return uint64_t{dim.x()} * dim.y() * dim.z(); }
 Extent ToExtent(const sassay::v1::Dim3& dim) { return Extent{dim.x(), dim.y(), dim.z()}; }
-
-// Data-like noise: read as bf16, f16 or f32 its values lie between 1/8 and 2.
-uint64_t NextPoison(uint64_t& state) {
-  state += 0x9e3779b97f4a7c15;
-  uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  z ^= z >> 31;
-  return (z & 0x81ff81ff81ff81ff) | 0x3e003e003e003e00;
-}
 
 }  // namespace
 
@@ -151,11 +142,7 @@ absl::Status EmulatedDevice::Poison(device::DeviceAddress destination, uint64_t 
   RETURN_IF_ERROR(memory_.Host(destination, size_bytes).status());
   return Do([=, this]() -> absl::Status {
     ASSIGN_OR_RETURN(uint8_t * to, memory_.Host(destination, size_bytes));
-    uint64_t state = seed;
-    for (uint64_t at = 0; at < size_bytes; at += 8) {
-      const uint64_t noise = NextPoison(state);
-      std::memcpy(to + at, &noise, std::min<uint64_t>(8, size_bytes - at));
-    }
+    device::FillPoison(absl::MakeSpan(reinterpret_cast<char*>(to), size_bytes), seed);
     memory_.Mark(destination, size_bytes, false);
     return absl::OkStatus();
   });

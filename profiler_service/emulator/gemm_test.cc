@@ -71,6 +71,30 @@ TEST_P(GemmTest, TiledF32IsExact) {
   }
 }
 
+// The tensor-core kernels: f32 results, compared with an fp64 reference.
+class TensorCoreTest : public GemmTest {
+ protected:
+  void Check(const std::string& kernel, int tile, uint32_t threads) {
+    const uint64_t a = emulated_.Upload(a_, "A"), b = emulated_.Upload(b_, "B"),
+                   c = emulated_.Allocate(kM * kN * 4, "C");
+    const auto execution =
+        emulated_.Run(kernel, {static_cast<uint32_t>(kN / tile), static_cast<uint32_t>(kM / tile), 1}, {threads, 1, 1},
+                      {Bytes(a), Bytes(b), Bytes(c), Bytes(kN), Bytes(kK)});
+    ASSERT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_OK) << execution.message;
+    const auto result = emulated_.Download<float>(c, kM * kN);
+    for (int m = 0; m < kM; ++m) {
+      for (int n = 0; n < kN; ++n) {
+        ASSERT_NEAR(result[m * kN + n], Reference(a_, b_, kK, m, n), 1e-5) << m << "," << n;
+      }
+    }
+  }
+};
+
+TEST_P(TensorCoreTest, WmmaIsRight) { Check("gemm_wmma", 16, 32); }
+TEST_P(TensorCoreTest, DoublyBufferedMmaIsRight) { Check("gemm_mma_async", 32, 64); }
+
+INSTANTIATE_TEST_SUITE_P(Modes, TensorCoreTest, testing::Values(RUN_MODE_PLAIN, RUN_MODE_CHECKED),
+                         [](const auto& info) { return sassay::worker::RunMode_Name(info.param); });
 INSTANTIATE_TEST_SUITE_P(Modes, GemmTest, testing::Values(RUN_MODE_PLAIN, RUN_MODE_CHECKED, RUN_MODE_COUNTED),
                          [](const auto& info) { return sassay::worker::RunMode_Name(info.param); });
 

@@ -1,6 +1,7 @@
 #include "profiler_service/emulator/exec/report.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -113,9 +114,16 @@ std::vector<sassay::v1::Finding> Report::Findings(const Locator& locator, const 
   for (const auto& [key, entry] : entries_) {
     if (entry.misuse.code != sassay::v1::VERDICT_CODE_UNSPECIFIED) ordered.push_back(&entry);
   }
-  std::sort(ordered.begin(), ordered.end(), [](const Entry* a, const Entry* b) {
-    return std::make_pair(a->block, a->sequence) < std::make_pair(b->block, b->sequence);
+  // Shared memory read before it was written is what a race looks like from the other side: the race is the cause.
+  const bool races = std::any_of(ordered.begin(), ordered.end(), [](const Entry* entry) {
+    return entry->misuse.code == sassay::v1::VERDICT_CODE_SHARED_RACE;
   });
+  auto rank = [&](const Entry* entry) {
+    const bool consequence = races && entry->misuse.code == sassay::v1::VERDICT_CODE_UNINITIALIZED_READ &&
+                             entry->misuse.buffer == "shared memory";
+    return std::make_tuple(consequence, entry->block, entry->sequence);
+  };
+  std::sort(ordered.begin(), ordered.end(), [&](const Entry* a, const Entry* b) { return rank(a) < rank(b); });
   if (ordered.size() > kMaxFindings) ordered.resize(kMaxFindings);
   std::vector<sassay::v1::Finding> findings;
   for (const Entry* entry : ordered) {

@@ -85,6 +85,9 @@ Warp::Result Warp::Loop(uint32_t budget) {
       ++count.warps;
       count.threads += std::popcount(mask);
     }
+    if constexpr (kChecked) {
+      if (any_taint_ && inst.guarded && (inst.flags & kBranches) != 0) CheckBranch(inst);
+    }
     if (mask == 0) {
       if (++split.pc >= merge_pc_ && !Select()) return Result::kBlocked;
       continue;
@@ -463,15 +466,18 @@ uint32_t Warp::TaintOrigin(const Operand& operand) const {
   return operand.index == ptx::kNoIndex ? 0 : splits_[current_].frame->taint_origin[operand.index];
 }
 
+// A way chosen by what global memory never held is a finding; shared memory's leftovers may steer lanes that do not
+// count.
+void Warp::CheckBranch(const Inst& inst) {
+  const Frame& frame = *splits_[current_].frame;
+  const uint32_t tainted = frame.tainted[inst.guard_index] & splits_[current_].mask;
+  const uint32_t origin = frame.taint_origin[inst.guard_index];
+  if (tainted != 0 && OriginOf(origin).global)
+    ReportUninitialized(*this, inst, origin, tainted, "what a branch depends on");
+}
+
 // A result is as uninitialised as what it was made of, lane by lane.
 void Warp::PropagateTaint(const Inst& inst) {
-  if ((inst.flags & kBranches) != 0 && inst.guarded) {
-    const Frame& frame = *splits_[current_].frame;
-    const uint32_t tainted = frame.tainted[inst.guard_index] & splits_[current_].mask;
-    const uint32_t origin = frame.taint_origin[inst.guard_index];
-    if (tainted != 0 && OriginOf(origin).global)
-      ReportUninitialized(*this, inst, origin, tainted, "what a branch depends on");
-  }
   if ((inst.flags & kTaintOwn) != 0) return;
   uint32_t lanes = 0, origin = 0;
   for (int i = 0; i < inst.sources && (inst.flags & kTaintStops) == 0; ++i) {

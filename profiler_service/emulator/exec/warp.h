@@ -184,6 +184,7 @@ class Warp {
                  const std::vector<LocalSlot>& to, uint32_t lanes);
   bool GiveWay(uint32_t target);
   void PropagateTaint(const Inst& inst);
+  void CheckBranch(const Inst& inst);
 
   Block& block_;
   LaunchContext* launch_ = nullptr;

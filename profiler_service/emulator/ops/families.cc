@@ -37,12 +37,12 @@ OpTable MakeTable() {
   RegisterFloat(table);
   RegisterInteger(table);
   RegisterLoadStore(table);
-  // RegisterMatrix(table);
+  RegisterMatrix(table);
   RegisterMove(table);
   RegisterSynchronize(table);
   RegisterTranscendental(table);
   RegisterWarpWide(table);
-  // RegisterWmma(table);
+  RegisterWmma(table);
   return table;
 }
 

@@ -71,7 +71,9 @@ void Lexer::Advance() {
 
 void Lexer::LexWord() {
   size_t end = position_ + 1;
+  const bool directive = text_[position_] == '.';  // ".reg.b32 x" are two of them
   while (end < text_.size()) {
+    if (directive && text_[end] == '.') break;
     if (ContinuesWord(text_[end])) {
       ++end;
     } else if (text_[end] == ':' && At(end + 1) == ':' && absl::ascii_isalpha(At(end + 2))) {

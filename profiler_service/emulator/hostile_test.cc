@@ -1,0 +1,103 @@
+// PTX that means harm: it is refused by name or contained; the emulator's own memory is never in reach.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "profiler_service/emulator/emulated_device.h"
+#include "profiler_service/emulator/testing/emulator_fixture.h"
+
+namespace sassay::emulator {
+namespace {
+
+using sassay::worker::RUN_MODE_PLAIN;
+using ::testing::HasSubstr;
+
+absl::Status Load(const std::string& body) {
+  auto device = EmulatedDevice::Open("sm_90a", RUN_MODE_PLAIN);
+  return (*device)->LoadModule(TextBundle(body));
+}
+
+device::Execution RunBody(const std::string& body) {
+  Emulated emulated(TextBundle(absl::StrCat(".visible .entry k() {\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<8>;"
+                                            " .reg .b64 %d<8>; .reg .f32 %f<8>;\n",
+                                            body, "\nret;\n}\n")),
+                    RUN_MODE_PLAIN);
+  return emulated.Run("k", {1, 1, 1}, {32, 1, 1}, {}, 0, false, absl::Seconds(5));
+}
+
+TEST(HostileTest, HostAddressesAreOutOfReach) {
+  int mine = 42;
+  for (const uint64_t address : {reinterpret_cast<uint64_t>(&mine), reinterpret_cast<uint64_t>(&Load), uint64_t{0},
+                                 ~uint64_t{0} - 3, uint64_t{1} << 47}) {
+    const uint64_t aligned = address / 4 * 4;
+    for (const char* access : {"st.global.u32 [%d1], %r1;", "ld.u32 %r1, [%d1];", "atom.add.u32 %r2, [%d1], %r1;",
+                               "ld.local.u32 %r1, [%d1];", "st.shared.u32 [%d1], %r1;", "ld.const.u32 %r1, [%d1];",
+                               "ld.param.u32 %r1, [%d1];"}) {
+      const auto execution = RunBody(absl::StrCat("mov.u64 %d1, ", aligned, "; ", access));
+      EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_FAULT) << access << execution.message;
+    }
+  }
+  EXPECT_EQ(mine, 42);
+}
+
+TEST(HostileTest, RegistersOfTheWrongSizeAreRefused) {
+  for (const char* body :
+       {"add.s64 %r1, %r2, %r3;", "mov.u64 %h1, %d1;", "fma.rn.f32 %h1, %f1, %f2, %f3;", "setp.eq.s32 %r1, %r2, %r3;",
+        "mul.wide.u32 %r1, %r2, %r3;", "ld.global.u64 %r1, [%d1];", "add.u32 %p1, %r1, %r2;",
+        "selp.b32 %r1, %r2, %r3, %r4;", "atom.global.add.u64 %r1, [%d1], %r2;"}) {
+    const auto execution = RunBody(body);
+    EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_INFRA) << body;
+    EXPECT_THAT(execution.message, HasSubstr("INVALID_ARGUMENT")) << body;
+  }
+}
+
+TEST(HostileTest, IndicesOutsideTablesFault) {
+  EXPECT_EQ(RunBody("mov.u32 %r1, 77; ts: .branchtargets a, b; brx.idx %r1, ts; a: b:").outcome,
+            sassay::worker::RUN_OUTCOME_FAULT);
+  EXPECT_EQ(RunBody("mov.u64 %d1, 12345; pt: .callprototype _ (); call %d1, (), pt;").outcome,
+            sassay::worker::RUN_OUTCOME_FAULT);
+  EXPECT_EQ(RunBody("mov.u32 %r1, 99; bar.sync %r1;").outcome, sassay::worker::RUN_OUTCOME_FAULT);
+}
+
+TEST(HostileTest, EndlessRecursionOverflowsTheEmulatedStack) {
+  Emulated emulated(TextBundle(".func f() {\ncall f, ();\nret;\n}\n.visible .entry k() {\ncall f, ();\nret;\n}\n"),
+                    RUN_MODE_PLAIN);
+  const auto execution = emulated.Run("k", {1, 1, 1}, {32, 1, 1}, {});
+  EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_FAULT);
+  EXPECT_THAT(execution.message, HasSubstr("stack overflow"));
+}
+
+TEST(HostileTest, TextsPastTheBoundsAreRefusedByName) {
+  EXPECT_THAT(std::string(Load(".entry k() { .reg .b64 %d<4000000000>; ret; }").message()), HasSubstr("registers"));
+  EXPECT_THAT(std::string(Load(".entry k() { .reg .b64 %d<250000>; ret; }").message()), HasSubstr("registers"));
+  EXPECT_THAT(std::string(Load(".global .b8 x[99999999999];").message()), HasSubstr("PTX line"));
+  EXPECT_THAT(std::string(Load(".global .b8 x[999999999][999999999][999999999];").message()), HasSubstr("PTX line"));
+  EXPECT_THAT(std::string(Load(".entry k() { .shared .b8 s[900000000]; ret; }").message()), HasSubstr("shared"));
+  EXPECT_THAT(std::string(Load(absl::StrCat(".entry k() ", std::string(1000, '{'))).message()), HasSubstr("nested"));
+  EXPECT_THAT(std::string(Load(absl::StrCat(".entry k() { mov.u32 ", std::string(1000, '{'))).message()),
+              HasSubstr("nested"));
+  EXPECT_FALSE(Load(".entry k() { bra nowhere; }").ok());
+  EXPECT_FALSE(Load(".entry k() { @%p1 ret; }").ok());
+  EXPECT_FALSE(Load(".entry k(").ok());
+}
+
+TEST(HostileTest, PrintfCannotReadOutOfBoundsOrFlood) {
+  const auto execution = RunBody(
+      ".param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %d1, 4096; st.param.b64 [a], %d1; st.param.b64 [b], %d1;"
+      " loop: call (r), vprintf, (a, b); bra loop;");
+  // vprintf is not declared: the call is malformed, which is ours to say, not to crash on.
+  EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_INFRA);
+  Emulated flood(
+      TextBundle(".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
+                 ".global .b8 text[16] = {37, 57, 57, 57, 57, 57, 57, 57, 57, 100, 120, 37, 115, 10, 0, 0};\n"
+                 ".visible .entry k() {\n.reg .b64 %d<4>;\n.param .b64 a; .param .b64 b; .param .b32 r;\n"
+                 "mov.u64 %d1, text;\nst.param.b64 [a], %d1;\nmov.u64 %d2, 8;\nst.param.b64 [b], %d2;\n"
+                 "loop: call (r), vprintf, (a, b);\nbra loop;\n}\n"),
+      RUN_MODE_PLAIN);
+  const auto flooded = flood.Run("k", {1, 1, 1}, {32, 1, 1}, {}, 0, false, absl::Milliseconds(300));
+  EXPECT_EQ(flooded.outcome, sassay::worker::RUN_OUTCOME_TIMEOUT);
+  EXPECT_LT(flooded.device_output.size(), size_t{70000});
+  EXPECT_THAT(flooded.device_output, HasSubstr("[output capped at"));
+}
+
+}  // namespace
+}  // namespace sassay::emulator

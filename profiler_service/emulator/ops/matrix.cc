@@ -1,0 +1,295 @@
+#include "profiler_service/emulator/ops/matrix.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/ops/access.h"
+#include "profiler_service/emulator/ops/families.h"
+#include "profiler_service/emulator/ops/lanes.h"
+#include "profiler_service/emulator/ops/numeric.h"
+
+namespace sassay::emulator {
+
+int MatrixElementBits(Type type) {
+  switch (type) {
+    case Type::kF16:
+    case Type::kBf16:
+      return 16;
+    case Type::kTf32:
+      return 32;
+    case Type::kE4m3:
+    case Type::kE5m2:
+    case Type::kS8:
+    case Type::kU8:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+double MatrixElement(uint32_t bits, Type type, int index) {
+  const uint32_t byte = bits >> (8 * (index & 3)) & 255;
+  const uint16_t half = static_cast<uint16_t>(bits >> (16 * (index & 1)));
+  switch (type) {
+    case Type::kF16:
+      return HalfToFloat(half);
+    case Type::kBf16:
+      return Bf16ToFloat(half);
+    case Type::kTf32:
+      return std::bit_cast<float>(bits & 0xffffe000);
+    case Type::kE4m3:
+      return Decode(byte, kE4m3Format);
+    case Type::kE5m2:
+      return Decode(byte, kE5m2Format);
+    case Type::kS8:
+      return static_cast<int8_t>(byte);
+    default:
+      return byte;
+  }
+}
+
+void MatrixProduct::Multiply() {
+  for (int row = 0; row < m; ++row) {
+    for (int inner = 0; inner < k; ++inner) {
+      const double factor = a[row][inner];
+      for (int column = 0; column < n; ++column) c[row][column] += factor * b[inner][column];
+    }
+  }
+}
+
+namespace {
+
+struct MmaFacts {
+  int k = 16;
+  Type a = Type::kF16, b = Type::kF16, c = Type::kF32, d = Type::kF32;
+  bool saturate = false;
+  int a_registers = 4, b_registers = 2, c_registers = 4, d_registers = 4;
+};
+
+double LoadAccumulator(Warp& warp, const Operand* registers, Type type, int lane, int element) {
+  if (type == Type::kF16) {
+    return HalfToFloat(static_cast<uint16_t>(warp.In<uint32_t>(registers[element / 2])[lane] >> (16 * (element % 2))));
+  }
+  const uint32_t bits = warp.In<uint32_t>(registers[element])[lane];
+  return type == Type::kS32 ? double{static_cast<double>(static_cast<int32_t>(bits))} : std::bit_cast<float>(bits);
+}
+
+uint32_t IntegerSum(double value, bool saturate) {
+  const int64_t sum = static_cast<int64_t>(value);
+  if (saturate) return static_cast<uint32_t>(std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX));
+  return static_cast<uint32_t>(sum);
+}
+
+void StoreAccumulator(Warp& warp, const Operand* registers, const MmaFacts& facts, int lane, int element,
+                      double value) {
+  if (facts.d == Type::kF16) {
+    uint32_t& pair = warp.Out<uint32_t>(registers[element / 2])[lane];
+    const uint32_t half = FloatToHalf(static_cast<float>(value));
+    pair = element % 2 == 0 ? (pair & 0xffff0000) | half : (pair & 0xffff) | half << 16;
+    return;
+  }
+  warp.Out<uint32_t>(registers[element])[lane] = facts.d == Type::kS32
+                                                     ? IntegerSum(value, facts.saturate)
+                                                     : std::bit_cast<uint32_t>(Canonical(static_cast<float>(value)));
+}
+
+Flow Mma(Warp& warp, const Inst& inst) {
+  if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  const MmaFacts& facts = *static_cast<const MmaFacts*>(inst.extra);
+  const Operand* d = inst.o;
+  const Operand* a = d + facts.d_registers;
+  const Operand* b = a + facts.a_registers;
+  const Operand* c = b + facts.b_registers;
+  const int per = 32 / MatrixElementBits(facts.a);
+  MatrixProduct product;
+  product.m = 16;
+  product.n = 8;
+  product.k = facts.k;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int i = 0; i < facts.a_registers * per; ++i) {
+      const Position at = PositionA(lane, i / per, i % per, per);
+      product.a[at.row][at.column] = MatrixElement(warp.In<uint32_t>(a[i / per])[lane], facts.a, i % per);
+    }
+    for (int i = 0; i < facts.b_registers * per; ++i) {
+      const Position at = PositionB(lane, i / per, i % per, per);
+      product.b[at.row][at.column] = MatrixElement(warp.In<uint32_t>(b[i / per])[lane], facts.b, i % per);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const Position at = PositionC(lane, i);
+      product.c[at.row][at.column] = LoadAccumulator(warp, c, facts.c, lane, i);
+    }
+  }
+  product.Multiply();
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int i = 0; i < 4 && (warp.mask() >> lane & 1) != 0; ++i) {
+      const Position at = PositionC(lane, i);
+      StoreAccumulator(warp, d, facts, lane, i, product.c[at.row][at.column]);
+    }
+  }
+  return Flow::kNext;
+}
+
+bool ParseShape(const Decoder& d, MmaFacts& facts) {
+  for (const absl::string_view part : d.source().parts) {
+    if (part.size() < 7 || part.substr(0, 6) != "m16n8k") continue;
+    facts.k = 0;
+    for (const char c : part.substr(6)) facts.k = facts.k * 10 + (c - '0');
+    return facts.k == 4 || facts.k == 8 || facts.k == 16 || facts.k == 32;
+  }
+  return false;
+}
+
+absl::Status AppendRegisters(Decoder& d, const ptx::Operand& vector, int count, bool destination) {
+  const auto elements = Decoder::Elements(vector);
+  if (static_cast<int>(elements.size()) != count) return d.Malformed("fragments of the shape's size");
+  for (const ptx::Operand* element : elements) {
+    RETURN_IF_ERROR(destination ? d.Destination(*element, 4) : d.Source(*element, Type::kB32));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeMma(Decoder& d) {
+  MmaFacts facts;
+  if (!d.Has("sync") || d.types().size() != 4 || !ParseShape(d, facts) || d.Has("sp") || d.Has("block_scale") ||
+      d.operand_count() != 4 || !d.Has("row") || !d.Has("col")) {
+    return d.Lacks();
+  }
+  facts.d = d.type(0);
+  facts.a = d.type(1);
+  facts.b = d.type(2);
+  facts.c = d.type(3);
+  facts.saturate = d.Has("satfinite");
+  const int bits = MatrixElementBits(facts.a);
+  auto accumulates = [](Type type) { return type == Type::kF32 || type == Type::kF16 || type == Type::kS32; };
+  const bool integer = facts.a == Type::kS8 || facts.a == Type::kU8;
+  if (bits == 0 || bits != MatrixElementBits(facts.b) || !accumulates(facts.c) || !accumulates(facts.d) ||
+      integer != (facts.d == Type::kS32) || integer != (facts.c == Type::kS32)) {
+    return d.Lacks();
+  }
+  const int per = 32 / bits;
+  facts.a_registers = 16 * facts.k / per / kLanes;
+  facts.b_registers = 8 * facts.k / per / kLanes;
+  if (facts.a_registers < 2 || facts.a_registers > 4 || facts.b_registers < 1) return d.Lacks();
+  facts.c_registers = facts.c == Type::kF16 ? 2 : 4;
+  facts.d_registers = facts.d == Type::kF16 ? 2 : 4;
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(0), facts.d_registers, true));
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(1), facts.a_registers, false));
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(2), facts.b_registers, false));
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(3), facts.c_registers, false));
+  d.Attach(facts);
+  return d.Set(Mma, kSync | kTaintStops);
+}
+
+// ---- ldmatrix and stmatrix: 8x8 matrices of 16-bit elements; lane i gives the address of row i % 8 of matrix i / 8
+// ----
+
+struct Tiles {
+  AccessFacts access;
+  int count = 1;
+  bool transposed = false;
+};
+
+Position ElementOfTile(int lane, int element, bool transposed) {
+  const Position straight{lane / 4, lane % 4 * 2 + element};
+  return transposed ? Position{straight.column, straight.row} : straight;
+}
+
+bool AccessRows(Warp& warp, const Inst& inst, const Tiles& tiles, const Operand& address, Lanes& rows) {
+  uint64_t addresses[kLanes];
+  Addresses(warp, address, inst.immediate, addresses);
+  const uint32_t all = warp.mask();
+  warp.SetMask(tiles.count == 4 ? all : all & ((1u << (8 * tiles.count)) - 1));
+  const bool allowed = Access(warp, inst, tiles.access, addresses, rows);
+  warp.SetMask(all);
+  return allowed;
+}
+
+Flow LoadMatrix(Warp& warp, const Inst& inst) {
+  if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  const Tiles& tiles = *static_cast<const Tiles*>(inst.extra);
+  Lanes rows;
+  if (!AccessRows(warp, inst, tiles, inst.o[inst.destinations], rows)) return Flow::kRedirected;
+  for (int t = 0; t < tiles.count; ++t) {
+    uint16_t tile[8][8] = {};
+    for (int row = 0; row < 8; ++row) {
+      if ((rows.mask >> (8 * t + row) & 1) != 0) std::memcpy(tile[row], rows.at[8 * t + row], 16);
+    }
+    Map<uint32_t>(warp, inst.o[t], [&](int lane) {
+      const Position low = ElementOfTile(lane, 0, tiles.transposed), high = ElementOfTile(lane, 1, tiles.transposed);
+      return uint32_t{tile[high.row][high.column]} << 16 | tile[low.row][low.column];
+    });
+  }
+  return Flow::kNext;
+}
+
+Flow StoreMatrix(Warp& warp, const Inst& inst) {
+  if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  const Tiles& tiles = *static_cast<const Tiles*>(inst.extra);
+  Lanes rows;
+  if (!AccessRows(warp, inst, tiles, inst.o[tiles.count], rows)) return Flow::kRedirected;
+  uint16_t tile[kLanes][8] = {};
+  for (int t = 0; t < tiles.count; ++t) {
+    const uint32_t* values = warp.In<uint32_t>(inst.o[t]);
+    for (int i = 0; i < 2 * kLanes; ++i) {
+      const Position at = ElementOfTile(i / 2, i % 2, tiles.transposed);
+      tile[8 * t + at.row][at.column] = static_cast<uint16_t>(values[i / 2] >> (16 * (i % 2)));
+    }
+  }
+  if (warp.checked()) NoteStore(warp, inst, tiles.access, rows, reinterpret_cast<const uint8_t*>(tile), 16);
+  for (uint32_t rest = rows.mask; rest != 0; rest &= rest - 1) {
+    const int row = std::countr_zero(rest);
+    std::memcpy(rows.at[row], tile[row], 16);
+  }
+  return Flow::kNext;
+}
+
+absl::Status DecodeTiles(Decoder& d) {
+  Tiles tiles;
+  const bool load = d.Part(0) == "ldmatrix";
+  tiles.count = d.Has("x4") ? 4 : d.Has("x2") ? 2 : 1;
+  tiles.transposed = d.Has("trans");
+  if (!d.Has("m8n8") || d.type() != Type::kB16) return d.Lacks();
+  RETURN_IF_ERROR(d.NeedOperands(2, 2));
+  const ptx::Operand& address = d.operand(load ? 1 : 0);
+  tiles.access = ParseAccess(d, address);
+  tiles.access.kind = load ? AccessKind::kRead : AccessKind::kWrite;
+  tiles.access.bytes = 16;
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(load ? 0 : 1), tiles.count, load));
+  RETURN_IF_ERROR(d.Address(address));
+  d.Attach(tiles);
+  return d.Set(load ? LoadMatrix : StoreMatrix, kSync | kTaintStops);
+}
+
+// movmatrix: transposes an 8x8 matrix that lies in registers.
+Flow MoveMatrix(Warp& warp, const Inst& inst) {
+  if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  const uint32_t* a = warp.In<uint32_t>(inst.o[1]);
+  uint16_t tile[8][8];
+  for (int i = 0; i < 2 * kLanes; ++i) {
+    const Position at = ElementOfTile(i / 2, i % 2, false);
+    tile[at.row][at.column] = static_cast<uint16_t>(a[i / 2] >> (16 * (i % 2)));
+  }
+  Map<uint32_t>(warp, inst.o[0], [&](int lane) {
+    const Position low = ElementOfTile(lane, 0, true), high = ElementOfTile(lane, 1, true);
+    return uint32_t{tile[high.row][high.column]} << 16 | tile[low.row][low.column];
+  });
+  return Flow::kNext;
+}
+
+absl::Status DecodeMoveMatrix(Decoder& d) {
+  RETURN_IF_ERROR(Regular(d, MoveMatrix, Type::kB32, {Type::kB32}));
+  return d.Set(MoveMatrix, kSync | kTaintStops);
+}
+
+}  // namespace
+
+void RegisterMatrix(OpTable& table) {
+  table.Add("mma", DecodeMma);
+  table.Add("ldmatrix", DecodeTiles);
+  table.Add("stmatrix", DecodeTiles);
+  table.Add("movmatrix", DecodeMoveMatrix);
+}
+
+}  // namespace sassay::emulator
