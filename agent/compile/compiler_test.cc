@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "agent/compile/diagnostics.h"
+#include "agent/compile/messages/diagnostics.h"
 #include "agent/compile/sources.h"
 #include "common/base/files.h"
 #include "common/bundle/cubin.h"

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/compile/compiler.h"
-#include "agent/compile/diagnostics.h"
+#include "agent/compile/messages/diagnostics.h"
 #include "common/base/files.h"
 #include "common/process/subprocess.h"
 #include "common/sandbox/sandbox.h"

@@ -1,6 +1,6 @@
 // From a line of PTX back to the line of source it came from.
-#ifndef SASSAY_AGENT_COMPILE_PTX_LINES_H_
-#define SASSAY_AGENT_COMPILE_PTX_LINES_H_
+#ifndef SASSAY_AGENT_COMPILE_MESSAGES_PTX_LINES_H_
+#define SASSAY_AGENT_COMPILE_MESSAGES_PTX_LINES_H_
 
 #include <cstdint>
 #include <map>
@@ -43,4 +43,4 @@ class PtxLines {
 
 }  // namespace sassay
 
-#endif  // SASSAY_AGENT_COMPILE_PTX_LINES_H_
+#endif  // SASSAY_AGENT_COMPILE_MESSAGES_PTX_LINES_H_

@@ -1,4 +1,4 @@
-#include "agent/compile/failure.h"
+#include "agent/compile/messages/failure.h"
 
 #include <signal.h>
 

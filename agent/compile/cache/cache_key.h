@@ -1,6 +1,6 @@
 // What a compilation depends on, as one digest.
-#ifndef SASSAY_AGENT_COMPILE_CACHE_KEY_H_
-#define SASSAY_AGENT_COMPILE_CACHE_KEY_H_
+#ifndef SASSAY_AGENT_COMPILE_CACHE_CACHE_KEY_H_
+#define SASSAY_AGENT_COMPILE_CACHE_CACHE_KEY_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ std::string CompileCacheKey(const CompileRequest& request, const CompilerOptions
 
 }  // namespace sassay
 
-#endif  // SASSAY_AGENT_COMPILE_CACHE_KEY_H_
+#endif  // SASSAY_AGENT_COMPILE_CACHE_CACHE_KEY_H_

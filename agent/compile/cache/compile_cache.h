@@ -1,6 +1,6 @@
 // Results of compilations, kept by what went into them.
-#ifndef SASSAY_AGENT_COMPILE_COMPILE_CACHE_H_
-#define SASSAY_AGENT_COMPILE_COMPILE_CACHE_H_
+#ifndef SASSAY_AGENT_COMPILE_CACHE_COMPILE_CACHE_H_
+#define SASSAY_AGENT_COMPILE_CACHE_COMPILE_CACHE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -43,4 +43,4 @@ class CompileCache {
 
 }  // namespace sassay
 
-#endif  // SASSAY_AGENT_COMPILE_COMPILE_CACHE_H_
+#endif  // SASSAY_AGENT_COMPILE_CACHE_COMPILE_CACHE_H_

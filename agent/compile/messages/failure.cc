@@ -1,4 +1,4 @@
-#include "agent/compile/failure.h"
+#include "agent/compile/messages/failure.h"
 
 #include <signal.h>
 
@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "agent/compile/diagnostics.h"
+#include "agent/compile/messages/diagnostics.h"
 
 namespace sassay {
 namespace {

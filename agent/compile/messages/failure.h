@@ -1,6 +1,6 @@
 // From a compilation that failed to a verdict that helps to repair the source.
-#ifndef SASSAY_AGENT_COMPILE_FAILURE_H_
-#define SASSAY_AGENT_COMPILE_FAILURE_H_
+#ifndef SASSAY_AGENT_COMPILE_MESSAGES_FAILURE_H_
+#define SASSAY_AGENT_COMPILE_MESSAGES_FAILURE_H_
 
 #include <string>
 #include <vector>
@@ -39,4 +39,4 @@ sassay::v1::Verdict TimeoutVerdict(NvccTool tool, absl::Duration timeout, absl::
 
 }  // namespace sassay
 
-#endif  // SASSAY_AGENT_COMPILE_FAILURE_H_
+#endif  // SASSAY_AGENT_COMPILE_MESSAGES_FAILURE_H_

@@ -1,4 +1,4 @@
-#include "agent/compile/cache_key.h"
+#include "agent/compile/cache/cache_key.h"
 
 #include <sys/stat.h>
 

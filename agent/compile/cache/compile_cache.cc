@@ -1,4 +1,4 @@
-#include "agent/compile/compile_cache.h"
+#include "agent/compile/cache/compile_cache.h"
 
 #include <algorithm>
 #include <vector>

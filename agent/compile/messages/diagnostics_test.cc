@@ -1,4 +1,4 @@
-#include "agent/compile/diagnostics.h"
+#include "agent/compile/messages/diagnostics.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

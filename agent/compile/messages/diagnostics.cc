@@ -1,4 +1,4 @@
-#include "agent/compile/diagnostics.h"
+#include "agent/compile/messages/diagnostics.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "agent/compile/ptx_lines.h"
+#include "agent/compile/messages/ptx_lines.h"
 #include "common/bundle/demangle.h"
 
 namespace sassay {

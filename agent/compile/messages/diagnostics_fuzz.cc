@@ -1,8 +1,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "agent/compile/diagnostics.h"
 #include "agent/compile/facts.h"
+#include "agent/compile/messages/diagnostics.h"
 
 // Compilers quote the candidate's text in their messages; the PTX is the candidate's too.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

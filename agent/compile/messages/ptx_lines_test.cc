@@ -1,4 +1,4 @@
-#include "agent/compile/ptx_lines.h"
+#include "agent/compile/messages/ptx_lines.h"
 
 #include "gtest/gtest.h"
 

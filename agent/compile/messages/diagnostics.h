@@ -1,6 +1,6 @@
 // What compilers print, as data: who spoke, where, what, and the line it is about.
-#ifndef SASSAY_AGENT_COMPILE_DIAGNOSTICS_H_
-#define SASSAY_AGENT_COMPILE_DIAGNOSTICS_H_
+#ifndef SASSAY_AGENT_COMPILE_MESSAGES_DIAGNOSTICS_H_
+#define SASSAY_AGENT_COMPILE_MESSAGES_DIAGNOSTICS_H_
 
 #include <string>
 #include <utility>
@@ -41,4 +41,4 @@ std::string DiagnosticLine(const sassay::v1::Diagnostic& diagnostic);
 
 }  // namespace sassay
 
-#endif  // SASSAY_AGENT_COMPILE_DIAGNOSTICS_H_
+#endif  // SASSAY_AGENT_COMPILE_MESSAGES_DIAGNOSTICS_H_
