@@ -44,7 +44,7 @@ Block::Result Block::Run() {
       const Warp::Result result = warp->Run(kTurn);
       if (launch_->stop.load(std::memory_order_relaxed)) return Result::kStopped;
       ran |= result != Warp::Result::kBlocked;
-      only_polling &= result == Warp::Result::kPolling || result == Warp::Result::kBlocked;
+      only_polling &= result == Warp::Result::kPolling;
       turns += result == Warp::Result::kRan;
     }
     if (!alive) return Result::kDone;
@@ -54,7 +54,7 @@ Block::Result Block::Run() {
       const bool any_left = std::any_of(warps_.begin(), warps_.end(), [](const auto& warp) { return !warp->done(); });
       return any_left ? Result::kDeadlocked : Result::kDone;
     }
-    polling_rounds_ = only_polling ? polling_rounds_ + 1 : 0;
+    polling_rounds_ = only_polling && ran ? polling_rounds_ + 1 : 0;
     if (polling_rounds_ < kPollingRounds) continue;
     polling_rounds_ = 0;
     return Result::kYielded;
