@@ -157,7 +157,7 @@ void SetStream() {
   const std::string message(error->message.data, error->message.size);
   const bool signature =
       message.find("Mismatched") == 0 || (kind == "TypeError" && message.find("calling") != std::string::npos);
-  Session::Get().Refuse(signature ? FindingCode::kEntrySignature : FindingCode::kHostCudaError,
+  Session::Get().Refuse(signature ? FindingCode::kEntrySignature : FindingCode::kHostCrash,
                         "run() raised " + kind + ": " + message);
 }
 

@@ -196,10 +196,8 @@ Refusal CauseFinder::OfCrash(const Event& event) const {
 }
 
 absl::optional<Refusal> CauseFinder::OfEnding(const Ending& ending) const {
-  const std::string after = last_ == nullptr
-                                ? ""
-                                : absl::StrCat("; its last CUDA call was",
-                                               lines_.At(*last_).empty() ? " at an unknown line" : lines_.At(*last_));
+  const std::string last = last_ == nullptr ? "" : lines_.At(*last_);
+  const std::string after = last.empty() ? "" : absl::StrCat("; its last CUDA call was", last);
   switch (ending.kind()) {
     case Ending::TIMED_OUT:
       return Refusal{

@@ -78,6 +78,46 @@ TEST(RefusedFlood, EndsWithoutFillingMemory) {
   EXPECT_LT(capture.verdict.details().notes(0).size(), 8192u);
 }
 
+class TvmFfi : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string(SASSAY_TVM_FFI_INCLUDE).empty()) GTEST_SKIP() << "the apache-tvm-ffi wheel is not installed";
+  }
+  static WorkloadCapture Capture(const char* entry) {
+    CaptureRequest request = CandidateRequest("tvm_ffi", entry);
+    request.tvm_ffi_library = TvmFfiLibrary(SASSAY_TVM_FFI_INCLUDE);
+    return CaptureOne(request);
+  }
+};
+
+TEST_F(TvmFfi, LaunchesOnTheStreamOfTheEnvironment) {
+  const WorkloadCapture capture = Capture("right");
+  ASSERT_TRUE(capture.captured()) << capture.verdict.reason();
+  EXPECT_EQ(capture.plan->abi(), v1::ENTRY_ABI_TVM_FFI);
+  ASSERT_EQ(capture.plan->steady_size(), 1);
+  const v1::KernelLaunch& launch = capture.plan->steady(0).launch();
+  EXPECT_EQ(launch.arguments(1).relocations(0).pointer().buffer(), 2u);
+  EXPECT_EQ(launch.arguments(2).data(), std::string("\x40\0\0\0\0\0\0\0", 8));
+}
+
+TEST_F(TvmFfi, RaisedErrorsKeepTheirMessage) {
+  EXPECT_THAT(Capture("checks").verdict.reason(), HasSubstr("A must have three axes"));
+}
+
+TEST_F(TvmFfi, WrongSignaturesAreNamedAsSuch) {
+  for (const char* entry : {"too_few", "wrong_type"}) {
+    const WorkloadCapture capture = Capture(entry);
+    EXPECT_EQ(capture.verdict.code(), v1::VERDICT_CODE_ENTRY_SIGNATURE) << capture.verdict.reason();
+    EXPECT_THAT(capture.verdict.reason(), HasSubstr("Mismatched"));
+  }
+}
+
+TEST_F(TvmFfi, WithoutTheLibraryIsRefusedSayingSo) {
+  const WorkloadCapture capture = CaptureOne(CandidateRequest("tvm_ffi", "right"));
+  ASSERT_FALSE(capture.captured());
+  EXPECT_THAT(capture.verdict.reason(), HasSubstr("apache-tvm-ffi"));
+}
+
 TEST(Lenient, CapturesOneCallAndWarns) {
   for (const char* entry : {"caches_pointer", "caches_map", "counts_calls", "autotunes"}) {
     CaptureRequest request = CandidateRequest("refused", entry);

@@ -32,6 +32,15 @@ bool SetDim3(const google::protobuf::RepeatedField<uint32_t>& from, v1::Dim3* to
   return true;
 }
 
+// In megabytes of constants some eight bytes look like a pointer by chance. A pointer that host code computed wrongly
+// is aligned, in a small structure, and not far from its buffer.
+bool IsProbablyData(const Place& outside, size_t at, size_t size) {
+  const auto distance = static_cast<int64_t>(outside.offset_bytes);
+  const int64_t reach = int64_t{1} << 28;
+  const auto end = static_cast<int64_t>(outside.allocation->size_bytes);
+  return at % 8 != 0 || size > 4096 || distance < -reach || distance > end + reach;
+}
+
 const char* CallName(int call) {
   static constexpr const char* kNames[] = {"no", "first", "second", "third"};
   return kNames[call >= 0 && call <= 3 ? call : 0];
@@ -242,8 +251,9 @@ StepReader::OptionalRefusal StepReader::Point(uint64_t address, const std::strin
 }
 
 StepReader::OptionalRefusal StepReader::RelocatePointer(uint64_t value, size_t at, const std::string& where,
-                                                        v1::RelocatableBytes* out, bool* found) {
-  *found = result_.memory.Find(value, call_).has_value();
+                                                        size_t size, v1::RelocatableBytes* out, bool* found) {
+  const absl::optional<Place> place = result_.memory.Find(value, call_);
+  *found = place.has_value() && !(place->outside && IsProbablyData(*place, at, size));
   if (!*found) return absl::nullopt;
   v1::Relocation& relocation = *out->add_relocations();
   relocation.set_at_bytes(at);
@@ -267,7 +277,7 @@ StepReader::OptionalRefusal StepReader::Relocate(const std::string& data, const 
       taken = kTensorMapBytes;
     } else if (const uint64_t value = Load64(data, at); IsDevicePointer(value)) {
       bool found = false;
-      if (auto refusal = RelocatePointer(value, at, where, out, &found)) return refusal;
+      if (auto refusal = RelocatePointer(value, at, where, data.size(), out, &found)) return refusal;
       if (found) taken = sizeof value;
     }
     std::memset(literal.data() + at, 0, taken);

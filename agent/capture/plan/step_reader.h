@@ -56,7 +56,7 @@ class StepReader {
 
   // Finds pointers and tensor maps in `data`.
   OptionalRefusal Relocate(const std::string& data, const std::string& where, sassay::v1::RelocatableBytes* out);
-  OptionalRefusal RelocatePointer(uint64_t value, size_t at, const std::string& where,
+  OptionalRefusal RelocatePointer(uint64_t value, size_t at, const std::string& where, size_t size,
                                   sassay::v1::RelocatableBytes* out, bool* found);
   // The encoding behind a token; its number in tensor_maps.
   OptionalRefusal UseTensorMap(uint64_t index, const std::string& where, uint32_t* number);
