@@ -96,9 +96,11 @@ ServiceFacts FactsOf(const pipeline::ServicePipeline& pipeline) {
 }
 
 absl::Status Announce(const ServiceOptions& options, const Server& server) {
+  if (!options.port_file.empty()) {
+    RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n")));
+  }
   std::cout << "listen=" << server.address() << " metrics=" << server.metrics_address() << std::endl;
-  if (options.port_file.empty()) return absl::OkStatus();
-  return WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n"));
+  return absl::OkStatus();
 }
 
 absl::Status Serve(const ServiceOptions& options) {
