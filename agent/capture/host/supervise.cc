@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,6 +92,7 @@ Command ChildCommand(const SuperviseOptions& options, int task, int record, int 
   command.environment = {{"GLIBC_TUNABLES", "glibc.malloc.tcache_count=0"},
                          {"LD_LIBRARY_PATH", options.runtime_directory},
                          {"LC_ALL", "C.UTF-8"}};
+  command.rlimits = {{RLIMIT_AS, options.address_space_bytes}};
   command.inherit_fds = {{task, kTaskFd}, {record, kRecordFd}, {output, 1}, {output, 2}};
   return command;
 }

@@ -22,6 +22,8 @@ struct SuperviseOptions {
   // thrown away.
   uint64_t output_limit_bytes = uint64_t{1} << 30;
   uint64_t record_limit_bytes = 256 << 20;
+  // Address space of the candidate alone: this program may be built with sanitizers, which reserve terabytes.
+  uint64_t address_space_bytes = uint64_t{2} << 30;
 };
 
 // Runs one task. `entry` is repeated in the record. A candidate that misbehaves is an OK status with an Ending; a

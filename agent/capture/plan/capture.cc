@@ -73,7 +73,6 @@ SandboxPolicy Policy(const Places& places) {
   policy.read_only = {{places.bin, kBinInside}, {places.lib, kLibInside}, {places.candidate, kCandidateInside}};
   if (!places.tvm_ffi_library.empty()) policy.read_only.emplace_back(places.tvm_ffi_library, kTvmFfiInside);
   policy.tmp_bytes = 16 << 20;
-  policy.address_space_bytes = uint64_t{4} << 30;
   policy.file_bytes = 16 << 20;
   policy.processes = 64;
   policy.allow_personality = true;

@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"forks", v1::VERDICT_CODE_HOST_LIMIT, "start a process"},
         Case{"exits", v1::VERDICT_CODE_HOST_EXIT, "exit(3)"}, Case{"raw_exit", v1::VERDICT_CODE_HOST_EXIT, "status 5"},
         Case{"throws", v1::VERDICT_CODE_HOST_CRASH, "no such tile"},
+        Case{"eats_memory", v1::VERDICT_CODE_HOST_CRASH, "std::bad_alloc"},
         Case{"no_launch", v1::VERDICT_CODE_NO_LAUNCH, "without launching"},
         Case{"counts_calls", v1::VERDICT_CODE_CALLS_DIFFER, "parameter 2"},
         Case{"autotunes", v1::VERDICT_CODE_HOST_READS_DEVICE, "autotuning"},

@@ -87,6 +87,10 @@ ENTRY(floods) {
   while (true) std::puts("PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED PASSED");
 }
 ENTRY(no_launch) {}
+ENTRY(eats_memory) {
+  for (int i = 0; i < 64; ++i) new char[size_t{1} << 30];
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
 ENTRY(counts_calls) {
   static int64_t calls = 0;
   number<<<1, 1, 0, stream>>>(C, calls++);
