@@ -41,7 +41,7 @@ TEST_F(FindingsTest, OffByOneStoreNamesBufferDistanceThreadAndLine) {
   const uint64_t c = checked_.Allocate(100 * 4, "C");
   const Finding finding = First(checked_.Run("store_past_end", {2, 1, 1}, {64, 1, 1}, {Bytes(c), Bytes(100)}),
                                 sassay::v1::VERDICT_CODE_OOB_GLOBAL_WRITE);
-  EXPECT_EQ(finding.message(), "store of 4 bytes, right behind the end of C (400 bytes)");
+  EXPECT_EQ(finding.message(), "store of 4 bytes, right past the end of C (400 bytes)");
   EXPECT_EQ(finding.buffer(), "C");
   EXPECT_EQ(finding.distance_bytes(), 0);
   EXPECT_EQ(finding.where().block().x(), 1u);
@@ -102,7 +102,7 @@ TEST_F(FindingsTest, SharedMemoryHasAnEndAndABeginning) {
   const Finding finding =
       First(checked_.Run("shared_past_end", {1, 1, 1}, {64, 1, 1}, {Bytes(c)}), sassay::v1::VERDICT_CODE_OOB_SHARED);
   EXPECT_EQ(finding.where().thread().x(), 63u);
-  EXPECT_EQ(finding.message(), "store of 4 bytes, right behind the end of static shared memory (256 bytes)");
+  EXPECT_EQ(finding.message(), "store of 4 bytes, right past the end of static shared memory (256 bytes)");
   const Finding unwritten = First(checked_.Run("shared_unwritten", {1, 1, 1}, {64, 1, 1}, {Bytes(c)}),
                                   sassay::v1::VERDICT_CODE_UNINITIALIZED_READ);
   EXPECT_EQ(unwritten.where().source_line(), FaultLine("shared_unwritten"));

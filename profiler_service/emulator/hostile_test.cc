@@ -80,6 +80,48 @@ TEST(HostileTest, TextsPastTheBoundsAreRefusedByName) {
   EXPECT_FALSE(Load(".entry k(").ok());
 }
 
+// Bytes of a kernel that uses many families are changed at random: it loads or is refused, runs or faults, and nothing
+// else.
+TEST(HostileTest, MutatedTextsAreRefusedOrContained) {
+  const std::string text =
+      ".func (.param .b32 r) f(.param .b32 x) {\n.reg .b32 %r<3>;\nld.param.u32 %r1, [x];\nst.param.b32 [r], "
+      "%r1;\nret;\n}\n"
+      ".visible .entry k() {\n.reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<12>; .reg .b64 %d<8>; .reg .f32 %f<12>;\n"
+      ".shared .align 16 .b8 s[512]; .local .align 8 .b8 l[64];\nmov.u32 %r1, %tid.x;\nmov.u64 %d1, l;\n"
+      "st.local.u32 [%d1+8], %r1;\nld.local.v2.u32 {%r2, %r3}, [%d1+8];\nmul.wide.u32 %d2, %r1, 4;\n"
+      "mov.u64 %d3, s;\nadd.u64 %d3, %d3, %d2;\nst.shared.u32 [%d3], %r1;\nbar.sync 0;\n"
+      "atom.shared.add.u32 %r4, [%d3+4], %r2;\nshfl.sync.bfly.b32 %r5|%p1, %r4, 1, 31, -1;\n"
+      "mov.u32 %r6, s;\nldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r7, %r8}, [%r6];\n"
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r7,%r8}, {%r5}, {%f1,%f2,%f3,%f4};\n"
+      "cvt.rn.f16.f32 %h1, %f1;\nmov.b32 %r9, {%h1, %h1};\nsetp.lt.s32 %p2, %r1, 7;\n@%p2 bra over;\n"
+      "{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r9; call (b), f, (a); ld.param.b32 %r10, [b]; }\n"
+      "over:\nvote.sync.ballot.b32 %r11, %p2, -1;\nbfe.u32 %r1, %r11, %r5, %r4;\nret;\n}\n";
+  uint64_t state = 12345;
+  auto random = [&](uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  const std::string alphabet = "0123456789%rdfhp[]{},;.+-u32s64b16lx";
+  int ran = 0;
+  for (int round = 0; round < 1500; ++round) {
+    std::string mutated = text;
+    for (uint64_t changes = round == 0 ? 0 : 1 + random(2); changes > 0; --changes) {
+      mutated[random(mutated.size())] = alphabet[random(alphabet.size())];
+    }
+    auto device = EmulatedDevice::Open("sm_90a", round % 2 ? sassay::worker::RUN_MODE_CHECKED : RUN_MODE_PLAIN);
+    if (!(*device)->LoadModule(TextBundle(mutated)).ok()) continue;
+    device::Launch launch;
+    launch.kernel = "k";
+    for (auto* extent : {&launch.grid, &launch.block}) extent->set_x(1), extent->set_y(1), extent->set_z(1);
+    launch.block.set_x(64);
+    if (!(*device)->Enqueue(launch).ok()) continue;
+    const auto execution = (*device)->Synchronize(absl::Now() + absl::Milliseconds(200));
+    ASSERT_TRUE(round > 0 || execution.ok()) << execution.status();
+    ran += execution.ok();
+  }
+  EXPECT_GT(ran, 50);
+}
+
 TEST(HostileTest, PrintfCannotReadOutOfBoundsOrFlood) {
   const auto execution = RunBody(
       ".param .b64 a; .param .b64 b; .param .b32 r; mov.u64 %d1, 4096; st.param.b64 [a], %d1; st.param.b64 [b], %d1;"

@@ -47,6 +47,7 @@ class Grid {
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_done_at_ ABSL_GUARDED_BY(mutex_);
   std::deque<BlockPtr> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<BlockPtr> spare_ ABSL_GUARDED_BY(mutex_);
   GridResult result_ ABSL_GUARDED_BY(mutex_);
@@ -112,6 +113,7 @@ void Grid::Finish(BlockPtr block, Block::Result result) {
   switch (result) {
     case Block::Result::kDone:
       ++done_;
+      last_done_at_ = absl::Now();
       spare_.push_back(std::move(block));
       break;
     case Block::Result::kYielded:
@@ -156,7 +158,8 @@ void Grid::Watch() {
 
 void Grid::CheckEstimate(absl::Time now) {
   if (done_ == 0 || launch_.stop) return;
-  const absl::Duration elapsed = now - started_at_;
+  // From the last block that ended: blocks that hang afterwards are a time-out, not a large grid.
+  const absl::Duration elapsed = last_done_at_ - started_at_;
   const double rest = absl::ToDoubleSeconds(elapsed) * static_cast<double>(total_ - done_) / static_cast<double>(done_);
   const absl::Duration left = options_.deadline - now;
   if (absl::Seconds(rest) <= left * 1.25) return;

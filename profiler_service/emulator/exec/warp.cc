@@ -296,7 +296,7 @@ Flow Warp::Exit() {
 bool Warp::GrowLocal(uint32_t bytes) {
   if (bytes <= local_stride_) return true;
   if (bytes > kMaxLocalBytes) return false;
-  const uint32_t stride = std::max(bytes, std::min(local_stride_ * 2, kMaxLocalBytes));
+  const uint32_t stride = (std::max(bytes, std::min(local_stride_ * 2, kMaxLocalBytes)) + 15) / 16 * 16;
   auto widen = [&](std::vector<uint8_t>& memory, uint8_t fill) {
     std::vector<uint8_t> wider(static_cast<size_t>(stride) * kLanes, fill);
     for (int lane = 0; lane < kLanes && local_stride_ > 0; ++lane) {
@@ -315,6 +315,7 @@ void Warp::CopyLocal(uint32_t from_base, const std::vector<LocalSlot>& from, uin
                      const std::vector<LocalSlot>& to, uint32_t lanes) {
   for (size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
     const uint32_t bytes = std::min(from[i].bytes, to[i].bytes);
+    if (bytes == 0) continue;
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
       std::memcpy(Local(lane) + to_base + to[i].offset, Local(lane) + from_base + from[i].offset, bytes);
@@ -341,7 +342,7 @@ Flow Warp::Call(const Inst& inst, const Code& callee, const std::vector<LocalSlo
   frame->return_pc = splits_[current_].pc + 1;
   frame->lanes = mask_;
   frame->local_base = base;
-  for (uint32_t rest = checked_ ? mask_ : 0; rest != 0; rest &= rest - 1) {
+  for (uint32_t rest = checked_ && callee.local_bytes > 0 ? mask_ : 0; rest != 0; rest &= rest - 1) {
     std::memset(LocalUnwritten(std::countr_zero(rest)) + base, 1, callee.local_bytes);
   }
   CopyLocal(caller->local_base, arguments, base, callee.parameters, mask_);

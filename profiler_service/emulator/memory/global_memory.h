@@ -47,7 +47,7 @@ struct Allocation {
   HostMapping memory, shadow;
 
   bool Contains(uint64_t address, uint64_t bytes) const {
-    return address - base < accessible && bytes <= accessible - (address - base);
+    return address - base <= accessible && bytes <= accessible - (address - base);
   }
 };
 

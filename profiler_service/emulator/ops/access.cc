@@ -129,7 +129,7 @@ class Resolver {
     } else {
       target.distance = offset - end;
       target.what = absl::StrCat(offset - end, " bytes past the end of ", buffer);
-      if (offset == end) target.what = absl::StrCat("right behind the end of ", buffer);
+      if (offset == end) target.what = absl::StrCat("right past the end of ", buffer);
     }
   }
 
@@ -290,8 +290,10 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
     uint8_t* unwritten = lanes.unwritten[lane];
     bool changes = std::memcmp(lanes.at[lane], values + lane * stride, facts.bytes) != 0;
     if (unwritten != nullptr) {
-      for (uint32_t k = 0; k < facts.bytes; ++k) changes |= unwritten[k] != 0;
-      std::memset(unwritten, 0, facts.bytes);
+      bool fresh = false;
+      for (uint32_t k = 0; k < facts.bytes; ++k) fresh |= unwritten[k] != 0;
+      if (fresh) std::memset(unwritten, 0, facts.bytes);
+      changes |= fresh;
     }
     if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
       NoteShared(warp, inst, facts, lane, lanes.at[lane]);

@@ -120,7 +120,9 @@ void CheckAtomic(Warp& warp, const Inst& inst, const Facts& facts, const Lanes& 
   }
   for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
     uint8_t* unwritten = lanes.unwritten[std::countr_zero(rest)];
-    if (unwritten != nullptr) std::memset(unwritten, 0, facts.bytes * facts.elements);
+    for (uint32_t k = 0; unwritten != nullptr && k < facts.bytes * facts.elements; ++k) {
+      if (unwritten[k] != 0) unwritten[k] = 0;  // other blocks may look at it: no write where nothing changes
+    }
   }
   for (int i = 0; i < inst.destinations; ++i) warp.Taint(inst.o[i], 0, inst.id);
 }

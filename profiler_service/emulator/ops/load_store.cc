@@ -229,6 +229,16 @@ absl::Status DecodeStore(Decoder& d) {
 Flow Nothing(Warp&, const Inst&) { return Flow::kNext; }
 absl::Status DecodeNothing(Decoder& d) { return d.Set(Nothing); }
 
+// createpolicy: a cache policy says nothing about results.
+Flow CreatePolicy(Warp& warp, const Inst& inst) {
+  Map<uint64_t>(warp, inst.o[0], [](int) { return uint64_t{0}; });
+  return Flow::kNext;
+}
+absl::Status DecodeCreatePolicy(Decoder& d) {
+  RETURN_IF_ERROR(d.Destination(d.operand(0), 8));
+  return d.Set(CreatePolicy);
+}
+
 // isspacep: `a` is the space.
 Flow IsSpace(Warp& warp, const Inst& inst) {
   const uint64_t* address = warp.In<uint64_t>(inst.o[1]);
@@ -267,6 +277,7 @@ void RegisterLoadStore(OpTable& table) {
   table.Add("prefetchu", DecodeNothing);
   table.Add("applypriority", DecodeNothing);
   table.Add("discard", DecodeNothing);
+  table.Add("createpolicy", DecodeCreatePolicy);
   table.Add("isspacep", DecodeIsSpace);
 }
 

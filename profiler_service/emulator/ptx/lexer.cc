@@ -76,7 +76,7 @@ void Lexer::LexWord() {
     if (directive && text_[end] == '.') break;
     if (ContinuesWord(text_[end])) {
       ++end;
-    } else if (text_[end] == ':' && At(end + 1) == ':' && absl::ascii_isalpha(At(end + 2))) {
+    } else if (text_[end] == ':' && At(end + 1) == ':' && absl::ascii_isalnum(At(end + 2))) {
       end += 2;
     } else {
       break;

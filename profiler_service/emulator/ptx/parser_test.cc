@@ -72,6 +72,12 @@ TEST(ParserTest, OperandsOfEveryShape) {
   EXPECT_EQ(k.code[5].operands[1].type, Type::kF32);
 }
 
+TEST(ParserTest, ModifiersWithDoubleColonsStayWhole) {
+  const auto module = MustParse(
+      ".entry k() {\n.reg .b64 %d<3>; .reg.b32 %r<3>;\nld.global.L1::no_allocate.L2::128B.u32 %r1, [%d1];\n}\n");
+  EXPECT_EQ(module->FindFunction("k")->code[0].parts[3], "L2::128B");
+}
+
 TEST(ParserTest, ErrorsNameLineAndExpectation) {
   const auto broken = Parse(".version 9.0\n.entry k() {\nmov.u32 %r1 %r2;\n}\n");
   EXPECT_EQ(broken.status().message(), "PTX line 3: expected ',' or ';', found '%r2'");
