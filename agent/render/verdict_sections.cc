@@ -179,7 +179,7 @@ std::string StagesSection(const v1::Verdict& verdict, const Style& style) {
     const std::string device = report.device_ns() > 0 ? absl::StrCat("device ", DurationText(report.device_ns())) : "";
     rows.push_back({LowerCase(EnumName(report.stage())), LowerCase(EnumName(report.outcome())),
                     report.wall_ns() > 0 ? DurationText(report.wall_ns()) : "-", device,
-                    PrintableLine(report.reason())});
+                    report.reason() == verdict.reason() ? "" : PrintableLine(report.reason())});
   }
   const auto no_device = [](const auto& row) { return row[3].empty(); };
   if (std::all_of(rows.begin(), rows.end(), no_device)) {
