@@ -52,7 +52,7 @@ class AppTest : public ::testing::Test {
 TEST_F(AppTest, SubmitUploadsAndShowsTheVerdict) {
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"})}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("CORRECT"));
-  EXPECT_THAT(err_.str(), HasSubstr("accepted  sub-1"));
+  EXPECT_THAT(err_.str(), HasSubstr("accepted   sub-1"));
   EXPECT_EQ(profiler_.blobs[Sha256Hex(bytes_)], bytes_);
 }
 

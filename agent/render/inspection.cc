@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "agent/render/text.h"
 #include "common/base/proto_json.h"
+#include "common/bundle/demangle.h"
 #include "fmt/format.h"
 
 namespace sassay::agent {
@@ -49,8 +50,8 @@ std::string ArgumentText(const v1::LaunchPlan& plan, const v1::RelocatableBytes&
 std::string LaunchText(const v1::LaunchPlan& plan, const v1::KernelLaunch& launch) {
   std::vector<std::string> arguments;
   for (const v1::RelocatableBytes& argument : launch.arguments()) arguments.push_back(ArgumentText(plan, argument));
-  std::string text = absl::StrCat(PrintableLine(launch.kernel()), " grid ", Dim3Text(launch.grid()), " block ",
-                                  Dim3Text(launch.block()));
+  std::string text = absl::StrCat(PrintableLine(ShortKernelName(launch.kernel())), " grid ", Dim3Text(launch.grid()),
+                                  " block ", Dim3Text(launch.block()));
   if (launch.has_cluster()) absl::StrAppend(&text, " cluster ", Dim3Text(launch.cluster()));
   if (launch.dynamic_shared_bytes() > 0) absl::StrAppend(&text, " shared ", BytesText(launch.dynamic_shared_bytes()));
   if (launch.cooperative()) absl::StrAppend(&text, " cooperative");

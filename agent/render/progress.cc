@@ -36,7 +36,7 @@ void Progress::End(absl::string_view outcome, absl::string_view detail) {
   absl::MutexLock lock(&mutex_);
   if (step_.empty()) return;
   const std::string time = Elapsed(now_() - began_);
-  Line(absl::StrCat(fmt::format("{:<10}", step_), OutcomeText(outcome), fmt::format("{:>12}  ", time),
+  Line(absl::StrCat(fmt::format("{:<11}", step_), OutcomeText(outcome), fmt::format("{:>12}  ", time),
                     PrintableLine(detail)));
   step_.clear();
 }
@@ -51,7 +51,7 @@ void Progress::OnEvent(const v1::Event& event) {
   absl::MutexLock lock(&mutex_);
   if (event.has_accepted()) {
     const uint64_t ahead = event.accepted().queue_position();
-    Line(fmt::format("{:<10}{}{}", "accepted", PrintableLine(event.submission_id()),
+    Line(fmt::format("{:<11}{}{}", "accepted", PrintableLine(event.submission_id()),
                      ahead > 0 ? fmt::format(", {} ahead", ahead) : ""));
     BeginLocked("queued", "");
   } else if (event.has_stage_started()) {
@@ -72,7 +72,7 @@ void Progress::OnEvent(const v1::Event& event) {
 void Progress::StageLine(const v1::StageReport& report) {
   const std::string outcome = LowerCase(EnumName(report.outcome()));
   const std::string time = report.wall_ns() > 0 ? DurationText(report.wall_ns()) : "-";
-  Line(absl::StrCat(fmt::format("{:<10}", LowerCase(EnumName(report.stage()))), OutcomeText(outcome),
+  Line(absl::StrCat(fmt::format("{:<11}", LowerCase(EnumName(report.stage()))), OutcomeText(outcome),
                     fmt::format("{:>12}  ", time), PrintableLine(report.reason())));
   step_.clear();
 }

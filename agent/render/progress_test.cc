@@ -51,10 +51,10 @@ TEST_F(ProgressTest, PipedOutputIsOnePlainLinePerFact) {
   Progress progress(out_, Style(false), /*interactive=*/false, [this] { return now_; });
   Feed(progress);
   EXPECT_EQ(out_.str(),
-            "compile   passed            2.00 s  sm_90a\n"
-            "accepted  sub-1, 2 ahead\n"
-            "evaluate  passed           1.23 ms\n"
-            "timing    unavailable      1.23 ms  emulated device\n"
+            "compile    passed            2.00 s  sm_90a\n"
+            "accepted   sub-1, 2 ahead\n"
+            "evaluate   passed           1.23 ms\n"
+            "timing     unavailable      1.23 ms  emulated device\n"
             "attempt 2: GPU was paused\n");
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "agent/render/text.h"
 #include "common/base/proto_json.h"
+#include "common/bundle/demangle.h"
 #include "fmt/format.h"
 
 namespace sassay::agent {
@@ -24,7 +25,7 @@ std::string SourceLine(absl::string_view place, absl::string_view text) {
 }
 
 std::string LocationLines(const v1::ThreadLocation& where, const Style& style, absl::string_view label) {
-  std::string lines = absl::StrCat("    ", label, style.Name(PrintableLine(where.kernel())), " block ",
+  std::string lines = absl::StrCat("    ", label, style.Name(PrintableLine(ShortKernelName(where.kernel()))), " block ",
                                    Dim3Text(where.block()), " thread ", Dim3Text(where.thread()));
   if (!where.source_line().empty()) absl::StrAppend(&lines, " at ", PrintableLine(where.source_line()));
   absl::StrAppend(&lines, "\n", SourceLine(PrintableLine(where.source_line()), where.source_text()));
@@ -146,7 +147,8 @@ std::string EvidenceSection(const v1::Evidence& evidence, const Style& style) {
   Rows rows;
   for (int i = 0; i < std::min(kShownOpcodes, evidence.opcodes_size()); ++i) {
     const v1::OpcodeCount& opcode = evidence.opcodes(i);
-    rows.push_back({PrintableLine(opcode.opcode()), CountText(opcode.thread_count()), PrintableLine(opcode.kernel())});
+    rows.push_back({PrintableLine(opcode.opcode()), CountText(opcode.thread_count()),
+                    PrintableLine(ShortKernelName(opcode.kernel()))});
   }
   if (rows.empty()) return text;
   rows.insert(rows.begin(), {"opcode", "thread executions", "kernel"});

@@ -26,14 +26,6 @@ const char* Advice(grpc::StatusCode code) {
   }
 }
 
-// gRPC wraps the cause of a failed connection in its own story; users need the cause.
-std::string CauseOf(const std::string& message) {
-  constexpr absl::string_view kStory = "Failed to connect to remote host: ";
-  if (message.empty()) return "no reason given";
-  const size_t at = message.rfind(kStory.data());
-  return at == std::string::npos ? message : message.substr(at + kStory.size());
-}
-
 bool IsTlsTrouble(const std::string& message) {
   return absl::StrContains(message, "SSL") || absl::StrContains(message, "handshake") ||
          absl::StrContains(message, "Peer name");
@@ -41,13 +33,25 @@ bool IsTlsTrouble(const std::string& message) {
 
 }  // namespace
 
+std::string PlainCause(const grpc::Status& status) {
+  constexpr absl::string_view kStory = "Failed to connect to remote host: ";
+  constexpr absl::string_view kAddresses = "failed to connect to all addresses";
+  const std::string message = status.error_message();
+  if (message.empty()) return "no reason given";
+  const size_t at = message.rfind(kStory.data());
+  if (at != std::string::npos) return message.substr(at + kStory.size());
+  const size_t colon = message.rfind(": ");
+  const bool wrapped = absl::StartsWith(message, kAddresses) && colon != std::string::npos;
+  return wrapped ? message.substr(colon + 2) : message;
+}
+
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing, absl::string_view service) {
   if (status.ok()) return absl::OkStatus();
   const bool tls = status.error_code() == grpc::UNAVAILABLE && IsTlsTrouble(status.error_message());
   const char* advice =
       tls ? " The TLS handshake failed: --ca-file must hold the authority that signed the service's certificate."
           : Advice(status.error_code());
-  const std::string said = CauseOf(status.error_message());
+  const std::string said = PlainCause(status);
   const char* end = absl::EndsWith(said, ".") ? "" : ".";
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       absl::StrCat("could not ", doing, " at ", service, ": ", said, end, advice));

@@ -4,6 +4,8 @@
 
 #include <grpcpp/support/status.h>
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -14,6 +16,9 @@ inline constexpr int kExitCorrect = 0;
 inline constexpr int kExitCandidateAtFault = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInfrastructure = 3;
+
+// What the service or the connection said, without gRPC's story of how it tried to connect.
+std::string PlainCause(const grpc::Status& status);
 
 // Same code; the message says what was being done with which service, what the service said, and what to do.
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing, absl::string_view service);

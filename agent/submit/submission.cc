@@ -39,7 +39,7 @@ std::string Submission::id() const {
 absl::StatusOr<v1::Verdict> Submission::Follow() {
   const std::string doing =
       request_.workload().empty() ? absl::StrCat("follow ", id()) : absl::StrCat("submit ", request_.workload());
-  for (bool ever_contacted = false;;) {
+  for (bool ever_contacted = false, noted = false;;) {
     bool contacted = false;
     const grpc::Status status = ReadStream(contacted);
     if (Done()) return verdict_;
@@ -49,9 +49,12 @@ absl::StatusOr<v1::Verdict> Submission::Follow() {
     if (contacted) backoff_.Reset();
     if (!status.ok() && (!ever_contacted || !WorthRetrying(status)))
       return FromGrpc(status, doing, connection_.service());
-    listener_.on_note(absl::StrCat("connection lost (",
-                                   status.ok() ? "the service ended the stream" : status.error_message(),
-                                   "), attaching again"));
+    if (contacted || !noted) {
+      listener_.on_note(absl::StrCat("connection lost (",
+                                     status.ok() ? "the service ended the stream" : PlainCause(status),
+                                     "), attaching again"));
+    }
+    noted = true;
     if (!backoff_.Wait()) {
       return stopper_.stopped()
                  ? absl::CancelledError("stopped before the verdict")

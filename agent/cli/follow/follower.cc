@@ -90,7 +90,7 @@ int Follower::Report(const absl::StatusOr<v1::Verdict>& verdict) {
 
 absl::Status Follower::LeftStatus(const absl::Status& status) const {
   const std::string id = submission_.id();
-  if (id.empty()) return status;
+  if (id.empty() || ExitStatusOf(status) != kExitInfrastructure) return status;
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), " `mini-ptx-agent attach ", id, "` finds the submission again."));
 }

@@ -41,7 +41,7 @@ class FollowerTest : public ::testing::Test {
 
   // Submits (or attaches) and sends an interrupt as soon as a stage has finished.
   int RunInterrupted(bool attach) {
-    WatchingBuffer buffer("evaluate  passed", [] { raise(SIGINT); });
+    WatchingBuffer buffer("evaluate   passed", [] { raise(SIGINT); });
     std::ostream err(&buffer);
     Terminal terminal = {
         &out_, &err, false, false, {{"HOME", home_.path()}, {"SASSAY_SERVICE", profiler_.address()}}, home_.path()};
