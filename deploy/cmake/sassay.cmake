@@ -27,6 +27,10 @@ if(SASSAY_SANITIZE)
   target_compile_options(sassay_options INTERFACE -fsanitize=${SASSAY_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
   target_link_options(sassay_options INTERFACE -fsanitize=${SASSAY_SANITIZE})
+  # protobuf changes the layout of map fields under __SANITIZE_THREAD__; sassay_proto and libprotobuf are built without it.
+  if(SASSAY_SANITIZE STREQUAL "thread")
+    target_compile_options(sassay_options INTERFACE -U__SANITIZE_THREAD__)
+  endif()
 endif()
 if(SASSAY_FUZZ)
   target_compile_options(sassay_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr)
