@@ -149,7 +149,7 @@ absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload
 absl::Status Judge::Fill(Case& c, uint64_t seed, absl::string_view distribution) {
   ASSIGN_OR_RETURN(c.state, cache_.Get(c.workload, seed, distribution));
   c.distribution = std::string(distribution);
-  c.poison_seed = Mix(seed, ++fills_);
+  c.poison_seed = Mix(seed, ++c.fills);
   for (Slot& slot : c.slots) {
     if (slot.output) {
       RETURN_IF_ERROR(slot.buffer.Poison(Mix(c.poison_seed, slot.plan_buffer)));

@@ -51,6 +51,8 @@ class Judge {
     std::shared_ptr<WorkloadState> state;
     std::string distribution;
     uint64_t poison_seed = 0;
+    // Counts the case's fills: poison differs each time, and a replay sees the same.
+    uint64_t fills = 0;
     std::vector<Slot> slots;
   };
 
@@ -71,7 +73,6 @@ class Judge {
   device::Device& device_;
   StateCache cache_;
   std::map<uint64_t, Case> cases_;
-  uint64_t fills_ = 0;
 };
 
 }  // namespace sassay::judge

@@ -181,6 +181,15 @@ TEST_F(JudgeTest, SameSeedGivesTheSameInputsAndTheSameWorstElement) {
   EXPECT_EQ(first.SerializeAsString(), Compare().SerializeAsString());
 }
 
+TEST_F(JudgeTest, AReplayFindsTheSamePoisonInWhatWasNeverWritten) {
+  Prepare(7, "normal");
+  Refill(8, "normal");
+  const JudgeReply first = Compare();
+  Prepare(7, "normal");
+  Refill(8, "normal");
+  EXPECT_EQ(first.SerializeAsString(), Compare().SerializeAsString());
+}
+
 TEST_F(JudgeTest, DroppedCasesFreeTheirMemory) {
   Prepare(1, "normal");
   Prepare(1, "normal", 6);
