@@ -11,13 +11,11 @@ enum Operation : uint32_t { kAdd, kSub, kMul, kFma, kMin, kMax, kNeg, kAbs };
 constexpr uint32_t kSat = 1, kRelu = 2, kNan = 4, kFtz = 8, kXorSign = 16;
 
 struct F16 {
-  static constexpr uint16_t kNanBits = 0x7fff;
   static constexpr Format kFormat = kHalfFormat;
   static float Load(uint16_t bits) { return HalfToFloat(bits); }
   static uint16_t Store(float value) { return FloatToHalf(value); }
 };
 struct Bf16 {
-  static constexpr uint16_t kNanBits = 0x7fff;
   static constexpr Format kFormat = kBf16Format;
   static float Load(uint16_t bits) { return Bf16ToFloat(bits); }
   static uint16_t Store(float value) { return FloatToBf16(value); }

@@ -12,7 +12,7 @@
 #include "profiler_service/emulator/exec/warp.h"
 
 #if defined(__clang__)
-#define SASSAY_LANE_LOOP _Pragma("clang loop vectorize(enable)")
+#define SASSAY_LANE_LOOP 
 #else
 #define SASSAY_LANE_LOOP _Pragma("GCC ivdep")
 #endif
