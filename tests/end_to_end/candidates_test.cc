@@ -1,0 +1,102 @@
+// Every candidate in tests/hostile and every example, submitted for real; its first line says what must become of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tests/end_to_end/service_fixture.h"
+
+namespace sassay::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Expectation {
+  std::set<std::string> statuses, codes;
+  std::string workload, profile = "strict", match;
+};
+
+// "// expect: STATUS[,…] CODE[,…] workload=NAME [profile=P] [match="REGEX"]"
+Expectation ParseExpectation(const fs::path& candidate) {
+  std::ifstream file(candidate);
+  std::string line;
+  std::getline(file, line);
+  static const std::regex form(R"re(// expect: (\S+) (\S+) workload=(\S+)(?: profile=(\S+))?(?: match="(.*)")?\s*)re");
+  std::smatch parts;
+  Expectation expectation;
+  if (!std::regex_match(line, parts, form)) {
+    ADD_FAILURE() << candidate << ": the first line is not an expectation: " << line;
+    return expectation;
+  }
+  expectation.statuses = absl::StrSplit(parts[1].str(), ',');
+  expectation.codes = absl::StrSplit(parts[2].str(), ',');
+  expectation.workload = parts[3];
+  if (parts[4].matched) expectation.profile = parts[4];
+  expectation.match = parts[5];
+  return expectation;
+}
+
+std::vector<std::string> Candidates() {
+  std::vector<std::string> found;
+  for (const char* folder : {"tests/hostile", "agent/examples"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(SourcePath(folder))) {
+      if (entry.path().extension() == ".cu") found.push_back(fs::relative(entry.path(), SourcePath("")).string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Everything in a verdict that is written for the reader.
+std::string Words(const nlohmann::json& verdict) {
+  return verdict.value("reason", "") + "\n" + verdict.value("details", nlohmann::json::object()).dump() + "\n" +
+         verdict.value("numerics", nlohmann::json::object()).dump();
+}
+
+int ExpectedExit(const std::string& status) {
+  if (status == "CORRECT") return 0;
+  return status == "INFRA_ERROR" || status == "CANCELLED" ? 3 : 1;
+}
+
+class CandidateTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CandidateTest, EndsAsItsFirstLineSays) {
+  const Expectation expectation = ParseExpectation(SourcePath(GetParam()));
+  auto service = Service::Start();
+  ASSERT_TRUE(service.ok()) << service.status();
+  const AgentResult result = RunAgent({"submit", SourcePath(GetParam()), "--workload", expectation.workload,
+                                       "--profile", expectation.profile, "--service", (*service)->address(), "--json"});
+  ASSERT_TRUE(result.json.is_object()) << result.stdout_text << result.stderr_text;
+  const std::string status = result.json.value("status", "");
+  const std::string all = result.json.dump(2);
+  EXPECT_THAT(expectation.statuses, ::testing::Contains(status)) << all;
+  EXPECT_THAT(expectation.codes, ::testing::Contains(result.json.value("code", ""))) << all;
+  EXPECT_EQ(result.exit_code, ExpectedExit(status)) << all;
+  if (!expectation.match.empty()) {
+    EXPECT_TRUE(std::regex_search(Words(result.json), std::regex(expectation.match))) << expectation.match << "\n"
+                                                                                      << all;
+  }
+  // What a machine is called and where its files lie is nobody's business.
+  for (const char* secret : {"/root/", "/home/", "/tmp/", "root:x:0"}) {
+    EXPECT_EQ(all.find(secret), std::string::npos) << secret << "\n" << all;
+  }
+}
+
+std::string NameOf(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CandidateTest, ::testing::ValuesIn(Candidates()), NameOf);
+
+}  // namespace
+}  // namespace sassay::testing
