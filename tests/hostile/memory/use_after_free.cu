@@ -1,4 +1,4 @@
-// expect: SANITIZER_ERROR USE_AFTER_FREE workload=gemm_n256_k256/M=64
+// expect: REJECTED PLAN_POINTER_INVALID workload=gemm_n256_k256/M=64
 // Frees its workspace before the kernel that reads it.
 #include <cuda_bf16.h>
 
