@@ -1,3 +1,5 @@
+// expect: CORRECT OK workload=mha_bwd_b1_h2_d64/S=64
+//
 // dQ, dK and dV of softmax attention, from Q, K, V, O, dO and the forward pass's log-sum-exp L.
 // Workload: mha_bwd_b1_h2_d64/S=256 (any S up to 6144).
 //

@@ -1,3 +1,5 @@
+// expect: CORRECT OK workload=mha_with_lse_b1_h2_d64/S=64
+//
 // O = softmax(Q K^T / sqrt(D)) V and the natural log-sum-exp of each row of scores.
 // Workload: mha_with_lse_b1_h2_d64/S=256 (any S up to 12288).
 //

@@ -1,3 +1,5 @@
+// expect: CORRECT OK workload=gemm_n256_k256/M=64
+//
 // C = A * B^T on tensor cores by mma.sync, with tiles that cp.async brings while the previous ones are used.
 // Workload: gemm_n256_k256/M=256 (any M).
 //

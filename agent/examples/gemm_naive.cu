@@ -1,3 +1,5 @@
+// expect: CORRECT OK workload=gemm_n256_k256/M=64
+//
 // C = A * B^T in the fewest lines that are right. Workload: gemm_n256_k256/M=256 (any M).
 //
 //   mini-ptx-agent submit agent/examples/gemm_naive.cu --workload gemm_n256_k256/M=256

@@ -1,3 +1,5 @@
+// expect: CORRECT OK workload=gemm_n256_k256/M=64
+//
 // C = A * B^T with tiles in shared memory and registers. Workload: gemm_n256_k256/M=256 (any M).
 //
 //   mini-ptx-agent submit agent/examples/gemm_tiled.cu --workload gemm_n256_k256/M=256

@@ -1,3 +1,5 @@
+// expect: CORRECT OK workload=gemm_n256_k256/M=64
+//
 // The tiled GEMM with the entry point that PTXBench and FlashInfer-Bench candidates have. Workload:
 // gemm_n256_k256/M=256.
 //
