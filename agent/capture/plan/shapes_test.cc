@@ -79,6 +79,46 @@ TEST_P(Shapes, TensorMapsCopiedToTheDeviceAreRelocatedInTheUpload) {
   EXPECT_EQ(plan.steady(0).upload().bytes().relocations_size(), 2);
 }
 
+TEST_P(Shapes, TensorMapsUploadedToSymbolsAreRelocatedWhereTheyLie) {
+  const v1::LaunchPlan plan = Plan("maps_uploaded");
+  ASSERT_EQ(plan.steady_size(), 4);
+  ASSERT_EQ(plan.tensor_maps_size(), 2);
+  EXPECT_EQ(plan.tensor_maps(1).base().buffer(), 1u);
+  EXPECT_EQ(plan.tensor_maps(1).base().offset_bytes(), 64u * 256 * 2);
+  const std::vector<std::pair<std::string, uint64_t>> places = {
+      {"constant_maps", 0}, {"constant_maps", 128}, {"device_map", 0}};
+  for (int i = 0; i < 3; ++i) {
+    const v1::Upload& upload = plan.steady(i).upload();
+    const v1::Buffer& symbol = plan.buffers(static_cast<int>(upload.destination().buffer()));
+    EXPECT_EQ(symbol.kind(), v1::BUFFER_KIND_SYMBOL);
+    EXPECT_EQ(symbol.name(), places[static_cast<size_t>(i)].first);
+    EXPECT_EQ(upload.destination().offset_bytes(), places[static_cast<size_t>(i)].second);
+    ASSERT_EQ(upload.bytes().relocations_size(), 1);
+    EXPECT_EQ(upload.bytes().relocations(0).tensor_map(), i == 0 ? 0u : 1u);
+  }
+}
+
+TEST_P(Shapes, ClustersOfALaunchTakeTensorMapsToo) {
+  const v1::LaunchPlan plan = Plan("clusters_with_maps");
+  const auto launches = Launches(plan);
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0]->cluster().x(), 2u);
+  EXPECT_EQ(launches[0]->dynamic_shared_bytes(), 200u * 1024);
+  EXPECT_EQ(launches[0]->arguments(0).relocations(0).tensor_map(), 0u);
+  EXPECT_EQ(launches[1]->cluster().x(), 16u);  // more than is portable, allowed by an attribute
+  ASSERT_EQ(launches[1]->arguments(0).relocations_size(), 2);
+  EXPECT_EQ(launches[1]->arguments(0).relocations(0).tensor_map(), 1u);
+  EXPECT_EQ(launches[1]->arguments(0).relocations(1).tensor_map(), 0u);
+}
+
+TEST_P(Shapes, TheDriversLaunchKnowsClusters) {
+  const v1::LaunchPlan plan = Plan("driver_clusters");
+  const auto launches = Launches(plan);
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0]->cluster().y(), 2u);
+  EXPECT_EQ(launches[0]->arguments(1).relocations(0).tensor_map(), 1u);
+}
+
 TEST_P(Shapes, AllocationsOfACallStayInTheCall) {
   const v1::LaunchPlan plan = Plan("pipeline");
   EXPECT_EQ(plan.setup_size(), 0);

@@ -35,6 +35,8 @@ __constant__ float factors[4];
 __constant__ Inner constant_inner;
 __device__ int counter;
 static __device__ float table[8];
+__constant__ CUtensorMap constant_maps[2];
+__device__ CUtensorMap device_map;
 
 __global__ void plain(const Bf16* a, Bf16* c, int n) {
   if (static_cast<int>(threadIdx.x) < n) c[threadIdx.x] = a[threadIdx.x];
@@ -80,6 +82,11 @@ __global__ void maps_in_memory(const CUtensorMap* maps, Bf16* c) {
   c[0] = c[1];
 }
 __global__ void __cluster_dims__(2, 1, 1) fixed_cluster(Bf16* c) { c[blockIdx.x] = c[0]; }
+__global__ void maps_in_symbols(Bf16* c) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&constant_maps[1]));
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&device_map));
+  c[0] = c[1];
+}
 
 static CUtensorMap Encode(const Bf16* base, uint64_t rows) {
   void* function = nullptr;
@@ -95,8 +102,7 @@ static CUtensorMap Encode(const Bf16* base, uint64_t rows) {
   return map;
 }
 
-#define ENTRY(name) \
-  extern "C" void name(const Bf16* A, const Bf16* B, Bf16* C, int64_t M, cudaStream_t stream)
+#define ENTRY(name) extern "C" void name(const Bf16* A, const Bf16* B, Bf16* C, int64_t M, cudaStream_t stream)
 
 ENTRY(structs) {
   Nested nested;  // padding is left as it is
@@ -147,6 +153,62 @@ ENTRY(maps_copied) {
   const CUtensorMap maps[2] = {Encode(A, M), Encode(B, 256)};
   cudaMemcpyAsync(device, maps, sizeof maps, cudaMemcpyHostToDevice, stream);
   maps_in_memory<<<1, 32, 0, stream>>>(static_cast<const CUtensorMap*>(device), C);
+}
+
+ENTRY(maps_uploaded) {
+  const CUtensorMap a = Encode(A, M), b = Encode(B + 64 * 256, 128);
+  cudaMemcpyToSymbolAsync(constant_maps, &a, sizeof a, 0, cudaMemcpyHostToDevice, stream);
+  cudaMemcpyToSymbolAsync(constant_maps, &b, sizeof b, sizeof a, cudaMemcpyHostToDevice, stream);
+  cudaMemcpyToSymbolAsync(device_map, &b, sizeof b, 0, cudaMemcpyHostToDevice, stream);
+  maps_in_symbols<<<1, 32, 0, stream>>>(C);
+}
+
+template <typename... Parameters, typename... Arguments>
+static void LaunchInClusters(unsigned blocks, cudaStream_t stream, void (*kernel)(Parameters...), Arguments... given) {
+  cudaLaunchAttribute cluster;
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {blocks, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = 16;
+  config.blockDim = 160;
+  config.dynamicSmemBytes = 200 * 1024;
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);
+  if (blocks > 8) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  cudaLaunchKernelEx(&config, kernel, given...);
+}
+
+ENTRY(clusters_with_maps) {
+  const CUtensorMap a = Encode(A, M), b = Encode(B, 256);
+  LaunchInClusters(2, stream, two_maps, a, b, C);
+  Maps maps;
+  maps.a = b;
+  maps.b = a;
+  maps.rows = 5;
+  LaunchInClusters(16, stream, struct_of_maps, maps, C);
+}
+
+ENTRY(driver_clusters) {
+  void* launch = nullptr;
+  cudaDriverEntryPointQueryResult result;
+  cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &launch, 12000, cudaEnableDefault, &result);
+  cudaFunction_t function;
+  cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(two_maps));
+  CUtensorMap a = Encode(A, M), b = Encode(B, 256);
+  CUlaunchAttribute cluster;
+  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster.value.clusterDim = {2, 2, 1};
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = 4;
+  config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.blockDimX = 128;
+  config.hStream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  void* arguments[] = {&a, &b, &C};
+  reinterpret_cast<decltype(&cuLaunchKernelEx)>(launch)(&config, function, arguments, nullptr);
 }
 
 ENTRY(pipeline) {
