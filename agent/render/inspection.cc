@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "agent/render/text.h"
 #include "common/base/proto_json.h"
 #include "common/bundle/demangle.h"
@@ -111,14 +112,27 @@ std::string BuffersSection(const v1::LaunchPlan& plan) {
   return text;
 }
 
+// By the numbers of CUtensorMapDataType and CUtensorMapSwizzle, which are ABI.
+constexpr absl::string_view kElementTypes[] = {
+    "uint8",   "uint16",   "uint32",      "int32",    "uint64",       "int64",       "float16",      "float32",
+    "float64", "bfloat16", "float32 ftz", "tfloat32", "tfloat32 ftz", "4 bit (8 B)", "4 bit (16 B)", "6 bit (16 B)"};
+constexpr absl::string_view kSwizzles[] = {
+    "none", "32 B", "64 B", "128 B", "128 B of 32 B atoms", "128 B of 32 B atoms, flipped", "128 B of 64 B atoms"};
+
+template <size_t kSize>
+std::string NameOrNumber(const absl::string_view (&names)[kSize], uint32_t number) {
+  return number < kSize ? std::string(names[number]) : absl::StrCat(number, "?");
+}
+
 std::string TensorMapsSection(const v1::LaunchPlan& plan) {
   std::string text;
   for (int i = 0; i < plan.tensor_maps_size(); ++i) {
     const v1::TensorMap& map = plan.tensor_maps(i);
-    absl::StrAppend(&text, fmt::format("    {}  {} [{}] strides [{}] B, box [{}], data type {}, swizzle {}\n", i,
-                                       PointerText(plan, map.base()), absl::StrJoin(map.global_dim(), ", "),
-                                       absl::StrJoin(map.global_stride_bytes(), ", "),
-                                       absl::StrJoin(map.box_dim(), ", "), map.data_type(), map.swizzle()));
+    absl::StrAppend(&text,
+                    fmt::format("    {}  {} [{}] strides [{}] B, box [{}], {}, swizzle {}\n", i,
+                                PointerText(plan, map.base()), absl::StrJoin(map.global_dim(), ", "),
+                                absl::StrJoin(map.global_stride_bytes(), ", "), absl::StrJoin(map.box_dim(), ", "),
+                                NameOrNumber(kElementTypes, map.data_type()), NameOrNumber(kSwizzles, map.swizzle())));
   }
   return text.empty() ? "" : absl::StrCat("  tensor maps (innermost first)\n", text);
 }

@@ -255,6 +255,13 @@ const char kInspection[] = R"pb(
       box_dim: 64
       swizzle: 3
     }
+    tensor_maps {
+      data_type: 16
+      base { buffer: 0 }
+      global_dim: 8
+      box_dim: 8
+      swizzle: 7
+    }
     setup {
       allocate { buffer: 1 }
       source_line: "kernel.cu:41"
