@@ -66,6 +66,73 @@ TEST(HostileTest, EndlessRecursionOverflowsTheEmulatedStack) {
   EXPECT_THAT(execution.message, HasSubstr("stack overflow"));
 }
 
+// ---- what once reached the emulator's own memory ----
+
+constexpr char kCallee[] =
+    ".func (.param .b64 r) f(.param .b64 x) {\n.reg .b64 %d<2>;\nld.param.u64 %d1, [x];\nst.param.b64 [r], %d1;\n"
+    "ret;\n}\n";
+
+device::Execution RunCall(const std::string& call) {
+  Emulated emulated(TextBundle(absl::StrCat(
+                        kCallee, ".visible .entry other(.param .b8 big[4096]) { ret; }\n",
+                        ".visible .entry k() {\n.reg .b64 %d<4>;\n{ .param .b64 a; .param .b64 b;\n",
+                        "mov.u64 %d1, 7;\nst.param.b64 [a], %d1;\n", call, "\nld.param.b64 %d2, [b];\n}\nret;\n}\n")),
+                    RUN_MODE_PLAIN);
+  return emulated.Run("k", {1, 1, 1}, {32, 1, 1}, {}, 0, false, absl::Seconds(5));
+}
+
+TEST(HostileTest, CallsTakeWholeParametersAndFunctionsOnly) {
+  EXPECT_EQ(RunCall("call (b), f, (a);").outcome, sassay::worker::RUN_OUTCOME_OK);
+  for (const char* call : {"call (b), f, (a+1048576);", "call (b+1048576), f, (a);", "call other, (a);"}) {
+    const auto execution = RunCall(call);
+    EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_INFRA) << call;
+    EXPECT_THAT(execution.message, HasSubstr("INVALID_ARGUMENT")) << call;
+  }
+  const auto indirect =
+      RunCall(".reg .b64 %t; mov.u64 %t, other; pt: .callprototype _ (.param .b64 _); call %t, (a), pt;");
+  EXPECT_EQ(indirect.outcome, sassay::worker::RUN_OUTCOME_FAULT);
+}
+
+TEST(HostileTest, ParametersAndReturnsCountAsMemory) {
+  EXPECT_THAT(std::string(Load(".func f(.param .b8 x[600000]) { ret; }").message()), HasSubstr("local memory"));
+  EXPECT_THAT(std::string(Load(".func (.param .b8 r[600000]) f() { ret; }").message()), HasSubstr("local memory"));
+  EXPECT_THAT(std::string(Load(".entry (.param .b8 r[600000]) k() { ret; }").message()), HasSubstr("local memory"));
+  EXPECT_THAT(std::string(Load(".entry k(.param .b8 x[70000]) { ret; }").message()), HasSubstr("parameters"));
+  // 2^16 parameters of 2^16 bytes each: their sum is 0 in 32 bits.
+  std::string list = ".param .align 65536 .b8 x0";
+  for (int i = 1; i <= 65536; ++i) absl::StrAppend(&list, ",.param .align 65536 .b8 x", i);
+  EXPECT_THAT(std::string(Load(absl::StrCat(".func f(", list, ") { ret; }")).message()), HasSubstr("local memory"));
+  EXPECT_THAT(std::string(Load(absl::StrCat(".entry k(", list, ") { ret; }")).message()), HasSubstr("parameters"));
+}
+
+TEST(HostileTest, RegistersOf128BitsPassThroughNoNarrowPlace) {
+  for (const char* body : {".reg .b128 %q<3>; st.global.b64 [%d1], %q1;", ".reg .b128 %q<3>; ld.global.b64 %q1, [%d1];",
+                           ".reg .b128 %q<3>; mov.b128 {%q1}, %q2;", ".reg .b128 %q<3>; mov.b128 %q1, {%d1};",
+                           ".reg .b128 %q<3>; mov.u32 %q1, %tid.x;", ".reg .b128 %q<3>; cvt.u64.u64 %q1, %d1;",
+                           "ld.global.b32 {}, [%d1];", "red.global.add.u32 [%d1], {};"}) {
+    const auto execution = RunBody(body);
+    EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_INFRA) << body;
+  }
+}
+
+TEST(HostileTest, CopiesUnderWayAreBounded) {
+  const auto execution = RunBody(
+      ".shared .align 16 .b8 s[16]; mov.u32 %r1, s; mov.u32 %r2, 0; mov.u64 %d1, 0;"
+      " loop: cp.async.ca.shared.global [%r1], [%d1], 16, %r2; bra loop;");
+  EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_INFRA);
+  EXPECT_THAT(execution.message, HasSubstr("under way"));
+  EXPECT_EQ(RunBody("loop: cp.async.commit_group; bra loop;").outcome, sassay::worker::RUN_OUTCOME_INFRA);
+}
+
+TEST(HostileTest, RecursionWithManyRegistersOverflowsBeforeMemoryDoes) {
+  Emulated emulated(TextBundle(".func f() {\n.reg .b64 %d<60000>;\ncall f, ();\nret;\n}\n"
+                               ".visible .entry k() {\ncall f, ();\nret;\n}\n"),
+                    RUN_MODE_PLAIN);
+  const auto execution = emulated.Run("k", {1, 1, 1}, {32, 1, 1}, {});
+  EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_FAULT);
+  EXPECT_THAT(execution.message, HasSubstr("at depth 2 "));
+}
+
 TEST(HostileTest, TextsPastTheBoundsAreRefusedByName) {
   EXPECT_THAT(std::string(Load(".entry k() { .reg .b64 %d<4000000000>; ret; }").message()), HasSubstr("registers"));
   EXPECT_THAT(std::string(Load(".entry k() { .reg .b64 %d<250000>; ret; }").message()), HasSubstr("registers"));
@@ -75,6 +142,9 @@ TEST(HostileTest, TextsPastTheBoundsAreRefusedByName) {
   EXPECT_THAT(std::string(Load(absl::StrCat(".entry k() ", std::string(1000, '{'))).message()), HasSubstr("nested"));
   EXPECT_THAT(std::string(Load(absl::StrCat(".entry k() { mov.u32 ", std::string(1000, '{'))).message()),
               HasSubstr("nested"));
+  std::string many;
+  for (int i = 0; i < 70; ++i) absl::StrAppend(&many, ".func f", i, "() { .reg .pred %p<262144>; ret; }\n");
+  EXPECT_THAT(std::string(Load(many).message()), HasSubstr("registers in all functions"));
   EXPECT_FALSE(Load(".entry k() { bra nowhere; }").ok());
   EXPECT_FALSE(Load(".entry k() { @%p1 ret; }").ok());
   EXPECT_FALSE(Load(".entry k(").ok());

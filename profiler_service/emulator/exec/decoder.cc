@@ -11,6 +11,7 @@ namespace sassay::emulator {
 namespace {
 
 constexpr size_t kMaxConstantBytes = size_t{64} << 20;
+constexpr uint32_t kMaxLaneBytes = 8;  // what Warp::Lane and SetLane carry
 
 uint64_t ConvertFloatLiteral(const ptx::Operand& operand, Type wanted) {
   if (operand.type == Type::kF64 && SizeOf(wanted) == 4) {
@@ -112,8 +113,8 @@ absl::Status Decoder::Destination(const ptx::Operand& operand, uint32_t bytes) {
 
 absl::Status Decoder::WideDestination(const ptx::Operand& operand, uint32_t least) {
   ASSIGN_OR_RETURN(Operand resolved, Resolve(operand, least < 2 ? 2 : least));
-  if (resolved.bytes < least || resolved.bytes == 0)
-    return Malformed(absl::StrCat("a destination of ", least, " bytes"));
+  if (resolved.bytes < least || resolved.bytes == 0 || resolved.bytes > kMaxLaneBytes)
+    return Malformed(absl::StrCat("a destination of ", least, " to ", kMaxLaneBytes, " bytes"));
   return Append(resolved, true);
 }
 
@@ -148,8 +149,8 @@ absl::Status Decoder::Source(const ptx::Operand& operand, Type type) {
 absl::Status Decoder::WideSource(const ptx::Operand& operand, Type type) {
   if (operand.kind != ptx::Operand::kRegister) return Source(operand, type);
   ASSIGN_OR_RETURN(Operand resolved, Resolve(operand, SizeOf(type)));
-  if (resolved.bytes == 0 || resolved.bytes < SizeOf(type)) {
-    return Malformed(absl::StrCat("a source of ", SizeOf(type), " bytes or more"));
+  if (resolved.bytes == 0 || resolved.bytes < SizeOf(type) || resolved.bytes > kMaxLaneBytes) {
+    return Malformed(absl::StrCat("a source of ", SizeOf(type), " to ", kMaxLaneBytes, " bytes"));
   }
   return Append(resolved, false);
 }

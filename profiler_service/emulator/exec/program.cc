@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kMaxRegisterBytes = 16 << 20;
 constexpr uint32_t kMaxSharedBytes = 8 << 20;  // of declarations; the launch has the device's own limit
+constexpr uint64_t kMaxParameterBytes = 64 << 10;
 
 uint64_t AlignUp(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
@@ -74,6 +75,8 @@ absl::Status Loader::Load() {
     if (code->source->has_body) RETURN_IF_ERROR(DecodeFunction(*code));
     if (code->is_entry && code->source->has_body) program_.entries[code->name] = code.get();
   }
+  // Handlers read 32 lanes of their own width, which may be wider than a constant that hostile PTX gave them.
+  program_.constants.resize(program_.constants.size() + kSinkBytes);
   return absl::OkStatus();
 }
 
@@ -217,10 +220,14 @@ absl::Status Loader::LayOutVariables(Code& code) {
       program_.symbols.emplace(std::string(variable.name), address);
       RETURN_IF_ERROR(InitialiseVariable(variable));
     }
-    if (local > kMaxLocalBytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("PTX: ", code.name, " declares more than ", kMaxLocalBytes, " bytes of local memory"));
-    }
+  }
+  if (local > kMaxLocalBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PTX: ", code.name, " declares more than ", kMaxLocalBytes, " bytes of local memory"));
+  }
+  if (parameters > kMaxParameterBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PTX: ", code.name, " declares more than ", kMaxParameterBytes, " bytes of parameters"));
   }
   code.local_bytes = static_cast<uint32_t>(local);
   code.parameter_bytes = static_cast<uint32_t>(parameters);

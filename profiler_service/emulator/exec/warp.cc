@@ -53,6 +53,7 @@ Frame* Warp::NewFrame(const Code& code) {
   frame->caller = nullptr;
   frame->call = nullptr;
   frame->local_base = frame->depth = 0;
+  frame->callee_bytes = 0;
   return frame;
 }
 
@@ -329,7 +330,9 @@ void Warp::CopyLocal(uint32_t from_base, const std::vector<LocalSlot>& from, uin
 Flow Warp::Call(const Inst& inst, const Code& callee, const std::vector<LocalSlot>& arguments) {
   Frame* caller = splits_[current_].frame;
   const uint32_t base = (caller->local_base + caller->code->local_bytes + 15) / 16 * 16;
-  if (caller->depth >= kMaxCallDepth || !GrowLocal(base + callee.local_bytes)) {
+  const uint64_t callee_bytes = caller->callee_bytes + callee.register_bytes;
+  if (caller->depth >= kMaxCallDepth || callee_bytes > kMaxCalleeRegisterBytes + kSinkBytes ||
+      !GrowLocal(base + callee.local_bytes)) {
     return Fault(sassay::v1::VERDICT_CODE_LAUNCH_FAILED, inst,
                  absl::StrCat("stack overflow: call of ", callee.name, " at depth ", caller->depth + 1, " with ", base,
                               " bytes of local memory in use"),
@@ -339,6 +342,7 @@ Flow Warp::Call(const Inst& inst, const Code& callee, const std::vector<LocalSlo
   frame->caller = caller;
   frame->call = &inst;
   frame->depth = caller->depth + 1;
+  frame->callee_bytes = callee_bytes;
   frame->return_pc = splits_[current_].pc + 1;
   frame->lanes = mask_;
   frame->local_base = base;

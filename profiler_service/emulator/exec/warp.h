@@ -19,6 +19,7 @@ class Block;
 // A thread's stack, as CUDA's own limit allows, and the depth of calls.
 inline constexpr uint32_t kMaxLocalBytes = 512 << 10;
 inline constexpr uint32_t kMaxCallDepth = 256;
+inline constexpr uint64_t kMaxCalleeRegisterBytes = 16 << 20;  // of the functions that a lane is inside of
 
 // One activation of a function by some lanes: registers, and where its local memory begins in each thread's stack.
 // Lanes that call together share a frame; it dies when the last of them has returned.
@@ -33,6 +34,7 @@ struct Frame {
   uint32_t lanes = 0;
   uint32_t local_base = 0;
   uint32_t depth = 0;
+  uint64_t callee_bytes = 0;  // registers of this frame and its callers, but for the kernel's own
 };
 
 // Lanes that are at one place.

@@ -34,6 +34,8 @@ struct Groups {
 
 class AsyncCopies : public BlockExtension {
  public:
+  static constexpr size_t kMostOpen = 1024, kMostCommitted = 4096;
+
   Groups& Of(uint32_t thread) {
     if (groups_.size() <= thread) groups_.resize(thread + 1);
     return groups_[thread];
@@ -48,6 +50,11 @@ struct Facts {
   uint32_t bytes = 0;
   bool has_source_bytes = false;
 };
+
+absl::Status TooMany(size_t most, absl::string_view what) {
+  return absl::UnimplementedError(
+      absl::StrCat("emulator lacks room for more than ", most, " ", what, " of cp.async under way in one thread"));
+}
 
 void Land(Warp& warp, const Copy& copy) {
   if (warp.checked()) {
@@ -116,7 +123,9 @@ Flow CopyAsync(Warp& warp, const Inst& inst) {
         copy.unwritten[k] = one.unwritten[lane] == nullptr ? 0 : *one.unwritten[lane];
       }
     }
-    copies.Of(copy.thread).open.push_back(copy);
+    Groups& groups = copies.Of(copy.thread);
+    if (groups.open.size() >= AsyncCopies::kMostOpen) return warp.Fail(TooMany(AsyncCopies::kMostOpen, "copies"));
+    groups.open.push_back(copy);
   }
   return Flow::kNext;
 }
@@ -125,6 +134,8 @@ Flow Commit(Warp& warp, const Inst&) {
   AsyncCopies& copies = warp.block().Extension<AsyncCopies>();
   for (uint32_t rest = warp.mask(); rest != 0; rest &= rest - 1) {
     Groups& groups = copies.Of(warp.ThreadOf(std::countr_zero(rest)));
+    if (groups.committed.size() >= AsyncCopies::kMostCommitted)
+      return warp.Fail(TooMany(AsyncCopies::kMostCommitted, "groups"));
     groups.committed.push_back(std::move(groups.open));
     groups.open.clear();
   }

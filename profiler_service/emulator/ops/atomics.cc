@@ -178,7 +178,7 @@ absl::Status DecodeAtomic(Decoder& d) {
   facts.access.atomic = facts.access.acquire = facts.access.release = true;
   const auto values = Decoder::Elements(d.operand(at + 1));
   facts.elements = static_cast<uint32_t>(values.size());
-  if (facts.elements > 8 || (facts.elements > 1 && facts.operation == kCas)) return d.Lacks();
+  if (facts.elements == 0 || facts.elements > 8 || (facts.elements > 1 && facts.operation == kCas)) return d.Lacks();
   facts.access.bytes = facts.bytes * facts.elements;
   if (facts.returns) {
     const auto results = Decoder::Elements(d.operand(0));

@@ -38,7 +38,7 @@ Flow CallIndirect(Warp& warp, const Inst& inst) {
   const uint64_t target = targets[std::countr_zero(warp.mask())];
   const uint64_t index = (target - kFunctionWindow) / 16;
   if (target < kFunctionWindow || target % 16 != 0 || index >= facts.program->functions.size() ||
-      facts.program->functions[index]->insts.empty()) {
+      facts.program->functions[index]->insts.empty() || facts.program->functions[index]->is_entry) {
     return warp.Fault(sassay::v1::VERDICT_CODE_ILLEGAL_INSTRUCTION, inst,
                       absl::StrCat("call of 0x", absl::Hex(target), ", where no function begins"),
                       std::countr_zero(warp.mask()));
@@ -82,8 +82,8 @@ absl::Status DecodeNothing(Decoder& d) { return d.Set(Nothing); }
 
 absl::Status Slots(Decoder& d, const ptx::Operand& list, std::vector<LocalSlot>& slots) {
   for (const ptx::Operand& element : list.elements) {
-    if (element.kind != ptx::Operand::kVariable || element.index == ptx::kNoIndex)
-      return d.Malformed("parameters in memory");
+    if (element.kind != ptx::Operand::kVariable || element.index == ptx::kNoIndex || element.bits != 0)
+      return d.Malformed("whole parameters in memory");
     ASSIGN_OR_RETURN(const uint64_t address, d.AddressOf(element));
     const ptx::Variable& variable = d.code().source->variables[element.index];
     if (variable.space != Space::kParam || address >= kParamWindow) return d.Malformed("parameters of the call");
@@ -108,6 +108,7 @@ absl::Status DecodeCall(Decoder& d) {
   const auto function = d.names().functions.find(target.name);
   if (function == d.names().functions.end()) return d.Malformed("a declared function");
   facts.callee = facts.program->functions[function->second].get();
+  if (facts.callee->is_entry) return d.Malformed("a function that is no entry");
   if (!facts.callee->source->has_body) return DecodeSystemCall(d, target.name, facts.arguments, facts.results);
   d.Attach(std::move(facts));
   return d.Set(Call);

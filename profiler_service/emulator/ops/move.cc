@@ -291,7 +291,8 @@ absl::Status DecodeSpecial(Decoder& d, absl::string_view name) {
 
 absl::Status DecodePack(Decoder& d, const ptx::Operand& vector, Type type) {
   const uint32_t count = static_cast<uint32_t>(vector.elements.size());
-  if (count == 0 || SizeOf(type) % count != 0) return d.Malformed("a vector that fills the register");
+  if (count == 0 || SizeOf(type) % count != 0 || SizeOf(type) / count > 8)
+    return d.Malformed("a vector that fills the register");
   d.inst().a = SizeOf(type) / count;
   RETURN_IF_ERROR(d.Destination(d.operand(0), SizeOf(type)));
   const Type element = d.inst().a == 1   ? Type::kB8
@@ -304,7 +305,8 @@ absl::Status DecodePack(Decoder& d, const ptx::Operand& vector, Type type) {
 
 absl::Status DecodeUnpack(Decoder& d, const ptx::Operand& vector, Type type) {
   const uint32_t count = static_cast<uint32_t>(vector.elements.size());
-  if (count == 0 || SizeOf(type) % count != 0) return d.Malformed("a vector that fills the register");
+  if (count == 0 || SizeOf(type) % count != 0 || SizeOf(type) / count > 8)
+    return d.Malformed("a vector that fills the register");
   d.inst().a = SizeOf(type) / count;
   for (const ptx::Operand& operand : vector.elements) RETURN_IF_ERROR(d.WideDestination(operand, d.inst().a));
   RETURN_IF_ERROR(d.Source(d.operand(1), type));

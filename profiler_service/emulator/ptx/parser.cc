@@ -90,6 +90,7 @@ class Parser {
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> latest_location_;
   uint32_t location_ = kNoIndex;
   size_t instructions_ = 0;
+  uint64_t registers_ = 0;
   uint64_t variable_bytes_ = 0;
 };
 
@@ -327,6 +328,9 @@ absl::Status Parser::ParseRegisters() {
     }
     if (first + count > kMaxRegistersPerFunction) {
       return Error(absl::StrCat("at most ", kMaxRegistersPerFunction, " registers"));
+    }
+    if (registers_ += count; registers_ > kMaxRegisters) {
+      return Error(absl::StrCat("at most ", kMaxRegisters, " registers in all functions"));
     }
     function_->registers.resize(first + count, Register{type});
   } while (lexer_.Accept(","));

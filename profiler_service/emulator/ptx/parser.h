@@ -15,6 +15,7 @@ namespace sassay::emulator::ptx {
 // has 40,000 instructions and 20,000 registers).
 inline constexpr size_t kMaxTextBytes = size_t{64} << 20;
 inline constexpr size_t kMaxRegistersPerFunction = size_t{1} << 18;
+inline constexpr size_t kMaxRegisters = size_t{1} << 24;  // of all functions
 inline constexpr size_t kMaxInstructions = size_t{1} << 22;
 inline constexpr uint64_t kMaxVariableBytes = uint64_t{1} << 30;
 inline constexpr int kMaxNesting = 64;
