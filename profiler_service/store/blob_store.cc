@@ -130,12 +130,11 @@ std::vector<Entry> Entries(const fs::path& root) {
 
 }  // namespace
 
-// What an upload has. `mutex` serialises the streams that feed it: a client that reconnects may meet the
-// remains of its old stream.
+// What an upload has. `mutex` serialises the streams that feed it, whatever size they declare: a client that reconnects
+// may meet the remains of its old stream, and nobody may write while the bytes are hashed and published.
 struct BlobStore::Upload {
   absl::Mutex mutex;
   uint64_t committed = 0;
-  uint64_t total = 0;
   bool done = false;  // published or dropped: open it anew
 };
 
@@ -155,6 +154,11 @@ absl::Status BlobStore::Scan() {
     held_[entry.directory] += Charge(static_cast<uint64_t>(entry.info.st_size));
   }
   for (const Entry& entry : Entries(directory_ / "partial")) {
+    // Published by a process that ended before it could drop the name: writing to it would change the blob.
+    if (entry.info.st_nlink > 1) {
+      unlink(PartialPath({entry.directory, entry.file}).c_str());
+      continue;
+    }
     const uint64_t charge = Charge(static_cast<uint64_t>(entry.info.st_size));
     held_[entry.directory] += charge;
     reserved_[{entry.directory, entry.file}] = charge;
@@ -203,14 +207,15 @@ absl::Status BlobStore::CheckRoom(const Key& key, uint64_t bytes) const {
 
 absl::StatusOr<std::shared_ptr<BlobStore::Upload>> BlobStore::Begin(const Key& key, uint64_t total_bytes) {
   absl::MutexLock lock(&mutex_);
-  const auto known = uploads_.find(key);
-  if (known != uploads_.end() && known->second->total == total_bytes) return known->second;
   RETURN_IF_ERROR(CheckRoom(key, total_bytes));
-  auto upload = std::make_shared<Upload>();
-  RETURN_IF_ERROR(MakeDirectories(PartialPath(key).parent_path()));
-  ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(PartialPath(key), O_RDWR | O_CREAT));
-  ASSIGN_OR_RETURN(upload->committed, SizeOf(fd.get(), PartialPath(key)));
-  upload->total = total_bytes;
+  const auto known = uploads_.find(key);
+  std::shared_ptr<Upload> upload = known == uploads_.end() ? nullptr : known->second;
+  if (upload == nullptr) {
+    upload = std::make_shared<Upload>();
+    RETURN_IF_ERROR(MakeDirectories(PartialPath(key).parent_path()));
+    ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(PartialPath(key), O_RDWR | O_CREAT));
+    ASSIGN_OR_RETURN(upload->committed, SizeOf(fd.get(), PartialPath(key)));
+  }
   uint64_t& reserved = reserved_[key];
   held_[key.first] += Charge(total_bytes) - reserved;
   reserved = Charge(total_bytes);
@@ -251,12 +256,12 @@ absl::StatusOr<WriteStatus> BlobStore::Write(absl::string_view tenant, absl::str
                                                    "; ask QueryWriteStatus and go on from there"));
   }
   ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(PartialPath(key), O_RDWR));
-  const uint64_t known = std::min<uint64_t>(upload->committed - offset, data.size());
+  const uint64_t known = std::min<uint64_t>(upload->committed - offset, data.size());  // written before
   RETURN_IF_ERROR(WriteAt(fd.get(), data.substr(known), offset + known, PartialPath(key)));
   upload->committed = std::max(upload->committed, offset + data.size());
   if (upload->committed < total_bytes) return WriteStatus{upload->committed, false};
   upload->done = true;
-  const absl::Status published = Publish(key, *upload, fd.get());
+  const absl::Status published = Publish(key, upload->committed, total_bytes, fd.get());
   unlink(PartialPath(key).c_str());
   Forget(key);
   RETURN_IF_ERROR(published);
@@ -267,12 +272,12 @@ absl::StatusOr<WriteStatus> BlobStore::Write(absl::string_view tenant, absl::str
   return WriteStatus{total_bytes, true};
 }
 
-absl::Status BlobStore::Publish(const Key& key, const Upload& upload, int fd) {
+absl::Status BlobStore::Publish(const Key& key, uint64_t committed, uint64_t total, int fd) {
   const fs::path partial = PartialPath(key);
-  ASSIGN_OR_RETURN(const std::string actual, HashFile(fd, upload.committed, partial));
-  if (upload.committed != upload.total || actual != key.second) {
-    return absl::InvalidArgumentError(absl::StrCat("sha256: expected ", upload.total, " bytes with digest ", key.second,
-                                                   ", got ", upload.committed, " bytes with digest ", actual,
+  ASSIGN_OR_RETURN(const std::string actual, HashFile(fd, committed, partial));
+  if (committed != total || actual != key.second) {
+    return absl::InvalidArgumentError(absl::StrCat("sha256: expected ", total, " bytes with digest ", key.second,
+                                                   ", got ", committed, " bytes with digest ", actual,
                                                    "; the upload was dropped, send it again from offset 0"));
   }
   if (fsync(fd) != 0) return DiskFailure("cannot sync", partial, errno);
@@ -299,8 +304,10 @@ absl::StatusOr<std::string> BlobStore::Put(absl::string_view tenant, absl::strin
     RETURN_IF_ERROR(CheckRoom(key, bytes.size()));
     held_[key.first] += Charge(bytes.size());
   }
-  const fs::path scratch = directory_ / "partial" / absl::StrCat(key.first, ".", sha256, ".own");
-  ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(scratch, O_RDWR | O_CREAT | O_TRUNC));
+  // A file that nobody else has: one left by a crash, or in another thread's hands, may be published already.
+  const fs::path scratch = directory_ / "partial" / absl::StrCat(key.first, ".", sha256, ".own", ++own_files_);
+  unlink(scratch.c_str());
+  ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(scratch, O_RDWR | O_CREAT | O_EXCL));
   absl::Status status = WriteAt(fd.get(), bytes, 0, scratch);
   if (status.ok() && fsync(fd.get()) != 0) status = DiskFailure("cannot sync", scratch, errno);
   if (status.ok()) status = LinkForTenant(key, scratch);

@@ -5,6 +5,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_STORE_BLOB_STORE_H_
 #define SASSAY_PROFILER_SERVICE_STORE_BLOB_STORE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -91,7 +92,7 @@ class BlobStore {
   absl::Status CheckRoom(const Key& key, uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<Upload>> Begin(const Key& key, uint64_t total_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Publish(const Key& key, const Upload& upload, int fd) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Publish(const Key& key, uint64_t committed, uint64_t total, int fd) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status LinkForTenant(const Key& key, const std::filesystem::path& source) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ExpirePartials(absl::Time before) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ExpireBlobs(absl::Time before) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -102,6 +103,7 @@ class BlobStore {
 
   const std::filesystem::path directory_;
   const BlobLimits limits_;
+  std::atomic<uint64_t> own_files_{0};
   mutable absl::Mutex mutex_;
   // Uploads under way in this process.
   std::map<Key, std::shared_ptr<Upload>> uploads_ ABSL_GUARDED_BY(mutex_);

@@ -141,6 +141,36 @@ TEST_F(BlobStoreTest, OurOwnBytesAreVisibleToTheirTenantOnly) {
   EXPECT_FALSE(store_->Has("bob", sha256_));
 }
 
+// Two streams of one tenant that declare different sizes: one must not write while the other's bytes are hashed and
+// published, or a blob would not be what its digest says, for other tenants too.
+TEST_F(BlobStoreTest, StreamsThatDeclareDifferentSizesNeverPublishWrongBytes) {
+  const std::string garbage(bytes_.size(), 'x');
+  for (int round = 0; round < 200; ++round) {
+    const std::string bytes = bytes_ + std::to_string(round), sha256 = Sha256Hex(bytes);
+    std::thread other([&] {
+      store_->Write("ann", sha256, bytes.size() + 1, 0, garbage).status().IgnoreError();
+      store_->Write("ann", sha256, bytes.size() + 2, 0, garbage).status().IgnoreError();
+    });
+    for (int i = 0; i < 3; ++i) store_->Write("ann", sha256, bytes.size(), 0, bytes).status().IgnoreError();
+    other.join();
+    if (store_->Has("ann", sha256)) {
+      EXPECT_EQ(Sha256Hex(*store_->ReadAll("ann", sha256)), sha256) << "round " << round;
+    }
+    Reopen({});
+  }
+}
+
+TEST_F(BlobStoreTest, ANameLeftByACrashIsNoWayIntoThePublishedBlob) {
+  ASSERT_TRUE(Upload("ann", bytes_).ok());
+  const auto store = directory_.path() / "store";
+  const auto blob = store / "blobs" / sha256_.substr(0, 2) / sha256_;
+  std::filesystem::create_directories(store / "partial" / "626f62");  // of bob, who was about to get the blob
+  std::filesystem::create_hard_link(blob, store / "partial" / "626f62" / sha256_);
+  Reopen({});
+  store_->Write("bob", sha256_, bytes_.size() + 4, bytes_.size(), "tail").status().IgnoreError();
+  EXPECT_EQ(*store_->ReadAll("ann", sha256_), bytes_);
+}
+
 TEST_F(BlobStoreTest, StreamsThatRaceForOneBlobEndWithTheRightBytes) {
   std::string bytes(32 << 10, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7);
