@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/bundle/demangle.h"
 #include "profiler_service/device/poison.h"
 #include "profiler_service/emulator/explain.h"
 #include "profiler_service/emulator/ops/families.h"
@@ -189,20 +190,20 @@ absl::StatusOr<const Code*> EmulatedDevice::CheckLaunch(const device::Launch& la
   }
   const uint64_t shared = uint64_t{kernel.shared_bytes} + launch.dynamic_shared_bytes;
   if (shared > kMaxSharedBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(launch.kernel, " wants ", shared, " bytes of shared memory; a block has ", kMaxSharedBytes));
+    return absl::InvalidArgumentError(absl::StrCat(ShortKernelName(launch.kernel), " wants ", shared,
+                                                   " bytes of shared memory; a block has ", kMaxSharedBytes));
   }
   const auto& required = kernel.source->required_threads;
   uint64_t threads = required.empty() ? 0 : 1;
   for (const uint32_t extent : required) threads *= extent;
   if (threads != 0 && threads != Count3(block)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(launch.kernel, " requires ", threads, " threads, the launch has ", Count3(block)));
+    return absl::InvalidArgumentError(absl::StrCat(ShortKernelName(launch.kernel), " requires ", threads,
+                                                   " threads, the launch has ", Count3(block)));
   }
   uint64_t most = kernel.source->most_threads.empty() ? kMaxThreads : 1;
   for (const uint32_t extent : kernel.source->most_threads) most *= extent;
   if (Count3(block) > most) {
-    return absl::InvalidArgumentError(absl::StrCat(launch.kernel, " was compiled for at most ", most,
+    return absl::InvalidArgumentError(absl::StrCat(ShortKernelName(launch.kernel), " was compiled for at most ", most,
                                                    " threads a block (__launch_bounds__), the launch has ",
                                                    Count3(block)));
   }
@@ -210,12 +211,12 @@ absl::StatusOr<const Code*> EmulatedDevice::CheckLaunch(const device::Launch& la
   for (const uint32_t extent : kernel.source->required_cluster) cluster *= extent;
   if (cluster > 1) return absl::UnimplementedError("emulator lacks clusters of more than one block");
   if (launch.arguments.size() != kernel.parameters.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(launch.kernel, " has ", kernel.parameters.size(), " parameters, ",
-                                                   launch.arguments.size(), " were given"));
+    return absl::InvalidArgumentError(absl::StrCat(ShortKernelName(launch.kernel), " has ", kernel.parameters.size(),
+                                                   " parameters, ", launch.arguments.size(), " were given"));
   }
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     if (launch.arguments[i].size() == kernel.parameters[i].bytes) continue;
-    return absl::InvalidArgumentError(absl::StrCat("parameter ", i, " of ", launch.kernel, " has ",
+    return absl::InvalidArgumentError(absl::StrCat("parameter ", i, " of ", ShortKernelName(launch.kernel), " has ",
                                                    kernel.parameters[i].bytes, " bytes, ", launch.arguments[i].size(),
                                                    " were given"));
   }
@@ -317,17 +318,19 @@ void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& conte
     case GridResult::kTimeout:
       execution.outcome = sassay::worker::RUN_OUTCOME_TIMEOUT;
       execution.code = v1::VERDICT_CODE_KERNEL_TIMEOUT;
-      execution.message = absl::StrCat(launch.kernel, ": ", result.message, "; ", DescribeStates(execution.warps, 3));
+      execution.message =
+          absl::StrCat(ShortKernelName(launch.kernel), ": ", result.message, "; ", DescribeStates(execution.warps, 3));
       break;
     case GridResult::kDeadlock:
       execution.outcome = sassay::worker::RUN_OUTCOME_TIMEOUT;
       execution.code = v1::VERDICT_CODE_BARRIER_DEADLOCK;
-      execution.message = absl::StrCat(launch.kernel, ": ", result.message, ": ", DescribeStates(execution.warps, 4));
+      execution.message =
+          absl::StrCat(ShortKernelName(launch.kernel), ": ", result.message, ": ", DescribeStates(execution.warps, 4));
       break;
     case GridResult::kTooLarge:
       execution.outcome = sassay::worker::RUN_OUTCOME_REFUSED;
       execution.code = v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE;
-      execution.message = absl::StrCat(launch.kernel, ": ", result.message);
+      execution.message = absl::StrCat(ShortKernelName(launch.kernel), ": ", result.message);
       break;
     default:
       break;

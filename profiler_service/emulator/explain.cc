@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/bundle/demangle.h"
 
 namespace sassay::emulator {
 namespace {
@@ -62,8 +63,8 @@ std::string DescribeStates(const std::vector<sassay::v1::WarpState>& states, siz
 std::string DescribeFinding(const sassay::v1::Finding& finding) {
   const auto& where = finding.where();
   const std::string line = Line(where);
-  return absl::StrCat(finding.message(), " (", line, line.empty() ? "" : ", ", "block ", Triple(where.block()),
-                      ", thread ", Triple(where.thread()), ")");
+  return absl::StrCat(finding.message(), " (", ShortKernelName(where.kernel()), line.empty() ? "" : " at ", line,
+                      ", block ", Triple(where.block()), ", thread ", Triple(where.thread()), ")");
 }
 
 }  // namespace sassay::emulator

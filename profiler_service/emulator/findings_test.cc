@@ -85,7 +85,8 @@ TEST_F(FindingsTest, MissingBarriersAreRaces) {
   const Finding finding = First(checked_.Run("missing_barrier", {1, 1, 1}, {128, 1, 1}, {Bytes(a), Bytes(c)}),
                                 sassay::v1::VERDICT_CODE_SHARED_RACE);
   EXPECT_TRUE(finding.has_other());
-  EXPECT_THAT(finding.message(), HasSubstr("with no barrier between"));
+  EXPECT_THAT(finding.message(),
+              HasSubstr(absl::StrCat(" at ", finding.other().source_line(), ", with no barrier between")));
   EXPECT_THAT((std::vector<std::string>{finding.where().source_line(), finding.other().source_line()}),
               testing::Contains(FaultLine("missing_barrier")));
   const uint64_t varied = checked_.Upload([] {

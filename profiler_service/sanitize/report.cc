@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/bundle/demangle.h"
 
 namespace sassay::sanitize {
 namespace {
@@ -144,8 +145,8 @@ std::string Text(const v1::Dim3& extent) {
 
 std::string By(const ThreadLocation& where) {
   const std::string line = where.source_line().empty() ? "" : absl::StrCat(" at ", where.source_line());
-  return absl::StrCat("by thread ", Text(where.thread()), " of block ", Text(where.block()), " in ", where.kernel(),
-                      line);
+  return absl::StrCat("by thread ", Text(where.thread()), " of block ", Text(where.block()), " in ",
+                      ShortKernelName(where.kernel()), line);
 }
 
 std::string Beside(const Neighbour& neighbour) {
@@ -201,7 +202,7 @@ Finding RaceFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
   finding.set_message(absl::StrCat(what.child("source").child_value("direction"), " at ", finding.where().source_line(),
                                    " and ", what.child("destination").child_value("direction"), " at ",
                                    finding.other().source_line(), " of the same shared memory without a barrier, in ",
-                                   finding.where().kernel()));
+                                   ShortKernelName(finding.where().kernel())));
   return finding;
 }
 

@@ -53,7 +53,7 @@ TEST(Report, StorePastTheEndNamesKernelThreadLineAndBuffer) {
   EXPECT_EQ(finding.access_bytes(), 2u);
   EXPECT_EQ(finding.message(),
             "__global__ write of 2 bytes is out of bounds 0 bytes past the end of C (2000 bytes), by thread (488,0,0) "
-            "of block (1,0,0) in _Z10store_pastPsi at oob.cu:4");
+            "of block (1,0,0) in store_past at oob.cu:4");
 }
 
 TEST(Report, DistanceIsNegativeBeforeABufferAndTheNearestBufferIsMeant) {

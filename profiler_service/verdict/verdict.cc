@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/bundle/demangle.h"
 
 namespace sassay::verdict {
 namespace {
@@ -44,14 +46,15 @@ bool SpeaksForItself(VerdictCode code) {
 
 std::string Place(const sassay::v1::ThreadLocation& where) {
   const auto dim = [](const sassay::v1::Dim3& d) { return absl::StrCat("(", d.x(), ",", d.y(), ",", d.z(), ")"); };
-  return absl::StrCat(where.kernel(), " block ", dim(where.block()), " thread ", dim(where.thread()),
+  return absl::StrCat(ShortKernelName(where.kernel()), " block ", dim(where.block()), " thread ", dim(where.thread()),
                       where.source_line().empty() ? "" : absl::StrCat(" at ", where.source_line()));
 }
 
 std::string Line(const sassay::v1::Finding& finding) {
   if (!finding.has_where() || finding.where().kernel().empty()) return finding.message();
   // A message that names its kernel has said where already.
-  const bool placed = finding.message().find(finding.where().kernel()) != std::string::npos;
+  const bool placed =
+      absl::StrContains(finding.message(), absl::StrCat(" in ", ShortKernelName(finding.where().kernel())));
   return placed ? finding.message() : absl::StrCat(finding.message(), " (", Place(finding.where()), ")");
 }
 

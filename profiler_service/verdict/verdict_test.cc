@@ -17,7 +17,7 @@ sassay::v1::Finding Finding(VerdictCode code, const std::string& message) {
   sassay::v1::Finding finding;
   finding.set_code(code);
   finding.set_message(message);
-  finding.mutable_where()->set_kernel("gemm");
+  finding.mutable_where()->set_kernel("_Z4gemmPKfPf");
   finding.mutable_where()->mutable_block()->set_x(3);
   finding.mutable_where()->set_source_line("kernel.cu:9");
   return finding;
@@ -146,6 +146,7 @@ TEST(Verdict, ADiagnosisTakesThePlaceOfTheSymptom) {
     EXPECT_EQ(verdict.stage(), STAGE_SANITIZE);
     EXPECT_EQ(verdict.reason(),
               "2-byte store 0 bytes past the end of C (gemm block (3,0,0) thread (0,0,0) at kernel.cu:9)");
+    EXPECT_EQ(verdict.details().findings(0).where().kernel(), "_Z4gemmPKfPf") << "programs get the symbol";
     EXPECT_THAT(verdict.details().notes(), Contains("evaluate saw: what evaluate saw"));
   }
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/bundle/demangle.h"
 #include "profiler_service/device/cuda/cuda_device.h"
 #include "profiler_service/device/cuda/fault.h"
 
@@ -23,8 +24,8 @@ std::string Text(const sassay::v1::Dim3& extent) {
 }
 
 std::string Text(const Launch& launch) {
-  return absl::StrCat("launching ", launch.kernel, " with grid ", Text(launch.grid), ", block ", Text(launch.block),
-                      ", cluster ", Text(launch.cluster), ", ", launch.dynamic_shared_bytes,
+  return absl::StrCat("launching ", ShortKernelName(launch.kernel), " with grid ", Text(launch.grid), ", block ",
+                      Text(launch.block), ", cluster ", Text(launch.cluster), ", ", launch.dynamic_shared_bytes,
                       " bytes of dynamic shared memory");
 }
 
@@ -61,7 +62,7 @@ absl::Status CheckArguments(const Launch& launch, const std::vector<size_t>& par
   }
   if (equal) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      launch.kernel, ": the cubin declares parameters of (", absl::StrJoin(parameter_bytes, ", "),
+      ShortKernelName(launch.kernel), ": the cubin declares parameters of (", absl::StrJoin(parameter_bytes, ", "),
       ") bytes, the launch has (",
       absl::StrJoin(launch.arguments, ", ",
                     [](std::string* out, const std::string& bytes) { absl::StrAppend(out, bytes.size()); }),
@@ -151,7 +152,8 @@ absl::Status CudaDevice::Prepare(Kernel& kernel, const Launch& launch) {
   const auto set = [&](CUfunction_attribute attribute, int value, absl::string_view what) -> absl::Status {
     const CUresult result = driver_.cuFuncSetAttribute(kernel.function, attribute, value);
     if (result == CUDA_SUCCESS || IsKernelFault(result)) return Try(result, "");
-    const std::string message = absl::StrCat(launch.kernel, ": ", what, " ", value, ": ", driver_.Describe(result));
+    const std::string message =
+        absl::StrCat(ShortKernelName(launch.kernel), ": ", what, " ", value, ": ", driver_.Describe(result));
     return IsRefusal(result) ? absl::InvalidArgumentError(message) : absl::InternalError(message);
   };
   if (launch.dynamic_shared_bytes > std::max(kDefaultDynamicSharedBytes, kernel.dynamic_shared_limit)) {

@@ -1,6 +1,7 @@
 #include "profiler_service/device/cuda/fault.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/bundle/demangle.h"
 
 namespace sassay::device::cuda {
 namespace {
@@ -52,7 +53,7 @@ const Meaning* Find(CUresult result) {
   return nullptr;
 }
 
-absl::string_view KernelWords(absl::string_view kernel) { return kernel.empty() ? "the device" : kernel; }
+std::string KernelWords(absl::string_view kernel) { return kernel.empty() ? "the device" : ShortKernelName(kernel); }
 
 }  // namespace
 

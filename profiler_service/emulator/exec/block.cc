@@ -124,8 +124,8 @@ void Block::ReportDivergence(uint32_t id, Warp& warp) {
     if (!launch_->report.Wants(kCode, here.id, index_)) return;
     Misuse misuse;
     misuse.code = kCode;
-    misuse.message = absl::StrCat("threads of one warp wait at barrier ", id, " in different places (PTX lines ",
-                                  here.line, " and ", there.line, ")");
+    misuse.message =
+        absl::StrCat("threads of one warp wait at barrier ", id, " in different places, some of them at ", kOtherPlace);
     misuse.where = warp.PlaceOf(here, std::countr_zero(first->mask));
     misuse.other = warp.PlaceOf(there, std::countr_zero(split.mask));
     misuse.has_other = true;

@@ -147,8 +147,10 @@ void Grid::Watch() {
   while (!mutex_.AwaitWithDeadline(absl::Condition(&over), wake)) {
     const absl::Time now = absl::Now();
     if (now >= options_.deadline) {
-      End(GridResult::kTimeout, absl::StrCat("the kernel did not end within its deadline; ", done_, " of ", total_,
-                                             " blocks had ended after ", absl::FormatDuration(now - started_at_)));
+      End(GridResult::kTimeout,
+          absl::StrCat("the kernel did not end within its deadline; ", done_, " of ", total_,
+                       " blocks had ended after ",
+                       absl::FormatDuration(absl::Trunc(now - started_at_, absl::Milliseconds(100)))));
       return;
     }
     CheckEstimate(now);

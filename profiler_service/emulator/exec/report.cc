@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
 namespace sassay::emulator {
@@ -24,6 +25,10 @@ sassay::v1::Dim3 Unlinear(uint64_t index, const sassay::v1::Dim3& extent) {
 std::string BaseName(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+std::string LineOf(const sassay::v1::ThreadLocation& where) {
+  return where.source_line().empty() ? absl::StrCat("PTX line ", where.ptx_line()) : where.source_line();
 }
 
 }  // namespace
@@ -132,7 +137,10 @@ std::vector<sassay::v1::Finding> Report::Findings(const Locator& locator, const 
     finding.set_code(misuse.code);
     finding.set_message(misuse.message);
     *finding.mutable_where() = locator.Describe(kernel, grid, block, misuse.where);
-    if (misuse.has_other) *finding.mutable_other() = locator.Describe(kernel, grid, block, misuse.other);
+    if (misuse.has_other) {
+      *finding.mutable_other() = locator.Describe(kernel, grid, block, misuse.other);
+      finding.set_message(absl::StrReplaceAll(misuse.message, {{kOtherPlace, LineOf(finding.other())}}));
+    }
     finding.set_buffer(misuse.buffer);
     finding.set_distance_bytes(misuse.distance_bytes);
     finding.set_access_bytes(misuse.access_bytes);

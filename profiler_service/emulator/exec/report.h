@@ -43,6 +43,9 @@ class Locator {
   std::vector<Source> sources_;
 };
 
+// Stands in a misuse's message for the place of `other`; Report::Findings puts the source line there, or the PTX line.
+inline constexpr char kOtherPlace[] = "$other";
+
 struct Misuse {
   sassay::v1::VerdictCode code = sassay::v1::VERDICT_CODE_UNSPECIFIED;
   std::string message;

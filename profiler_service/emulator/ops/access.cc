@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/bundle/demangle.h"
 #include "profiler_service/emulator/exec/block.h"
 
 namespace sassay::emulator {
@@ -189,6 +190,13 @@ class Resolver {
   Block& block_;
 };
 
+// "_ZZ4gemmPKfE4tile", the kernel's own variable, is "tile" to its author.
+std::string VariableName(const std::string& symbol) {
+  const std::string name = Demangle(symbol);
+  const size_t scope = name.rfind("::");
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
 void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
   constexpr auto kCode = sassay::v1::VERDICT_CODE_SHARED_RACE;
   LaunchContext& launch = warp.launch();
@@ -203,13 +211,11 @@ void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane
   std::string name = "shared memory";
   for (const SharedVariable& variable : launch.program->shared_variables) {
     if (variable.owner != nullptr && variable.owner != launch.kernel) continue;
-    if (offset + kSharedBase - variable.offset < variable.bytes) name = variable.name;
+    if (offset + kSharedBase - variable.offset < variable.bytes) name = VariableName(variable.name);
   }
-  const Inst& other = *launch.program->insts[race.other.inst].second;
-  misuse.message =
-      absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at offset ", offset, " of ", name, " by thread ",
-                   misuse.where.thread, " and ", race.other_wrote ? "store" : "load", " by thread ", race.other.thread,
-                   " (PTX line ", other.line, ") with no barrier between");
+  misuse.message = absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at offset ", offset, " of ", name,
+                                " by thread ", misuse.where.thread, " and ", race.other_wrote ? "store" : "load",
+                                " by thread ", race.other.thread, " at ", kOtherPlace, ", with no barrier between");
   launch.report.Add(std::move(misuse));
 }
 
@@ -321,9 +327,11 @@ void ReportUninitialized(Warp& warp, const Inst& inst, uint32_t origin, uint32_t
   Misuse misuse;
   misuse.code = kCode;
   misuse.where = warp.PlaceOf(load, std::countr_zero(lanes));
-  misuse.message = &load == &inst ? absl::StrCat("memory that was never written is ", use)
-                                  : absl::StrCat("a value read from memory that was never written is ", use,
-                                                 " (PTX line ", inst.line, ")");
+  misuse.has_other = &load != &inst;
+  misuse.other = warp.PlaceOf(inst, std::countr_zero(lanes));
+  misuse.message = misuse.has_other
+                       ? absl::StrCat("a value read from memory that was never written is ", use, " at ", kOtherPlace)
+                       : absl::StrCat("memory that was never written is ", use);
   const std::string buffer = warp.OriginOf(origin).buffer;
   if (!buffer.empty()) {
     misuse.buffer = buffer;

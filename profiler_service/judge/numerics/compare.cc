@@ -138,7 +138,8 @@ class Comparison {
 
   std::string Pattern(double ratio) const {
     const std::vector<int64_t> shape(spec_.shape().begin(), spec_.shape().end());
-    const std::string words = DescribeErrors({shape, expected_.values, actual_, wrong_});
+    const std::string words = DescribeErrors({shape, expected_.values, actual_, wrong_,
+                                              report_.unwritten() > 0 && 2 * report_.unwritten() >= report_.wrong()});
     const bool small = ratio > 0 && report_.relative_rms_error() < kSmallError;
     if (!words.empty() || !small) return words;
     return absl::StrFormat(

@@ -19,6 +19,12 @@ constexpr double kLikeness = 0.02;
 constexpr double kBelief = 0.98;
 // Fewer wrong elements than this tell nothing about ratios.
 constexpr size_t kFewest = 8;
+// Fewer than this tell nothing about how actual and expected go together.
+constexpr size_t kFewestForRelation = 64;
+// Below this correlation nothing of the expected values is left. Chance stays well below it for 64 elements and more.
+constexpr double kUnrelated = 0.3;
+// Nearer to "the same" than this is rounding.
+constexpr double kSame = 0.95;
 
 using Predicate = std::function<bool(size_t)>;
 
@@ -54,7 +60,7 @@ class Describer {
   std::string Describe() const {
     if (wrong_.empty()) return "";
     std::vector<std::string> words;
-    const std::string look = Look();
+    const std::string look = field_.unwritten ? "" : Look();
     const std::string place = Place();
     if (!look.empty()) words.push_back(look);
     if (!place.empty()) words.push_back(place);
@@ -65,8 +71,8 @@ class Describer {
   // ---- what the errors look like ----
 
   std::string Look() const {
-    for (auto attempt :
-         {&Describer::Constant, &Describer::Transposed, &Describer::Factor, &Describer::Offset, &Describer::Shifted}) {
+    for (auto attempt : {&Describer::Constant, &Describer::Transposed, &Describer::Factor, &Describer::Offset,
+                         &Describer::Shifted, &Describer::Relation}) {
       const std::string words = (this->*attempt)();
       if (!words.empty()) return words;
     }
@@ -183,6 +189,29 @@ class Describer {
     }
     // The edge that was shifted in may hold anything.
     return compared >= kFewest && static_cast<double>(alike) >= 0.9 * static_cast<double>(compared);
+  }
+
+  // How actual goes with expected where nothing simpler explains it: no relation means wrong indices, a strong one
+  // means a wrong formula.
+  std::string Relation() const {
+    double mixed = 0, expected = 0, actual = 0;
+    for (size_t i : wrong_) {
+      if (!std::isfinite(field_.actual[i]) || !std::isfinite(field_.expected[i])) return "";
+      mixed += field_.actual[i] * field_.expected[i];
+      expected += field_.expected[i] * field_.expected[i];
+      actual += field_.actual[i] * field_.actual[i];
+    }
+    if (wrong_.size() < kFewestForRelation || expected == 0 || actual == 0) return "";
+    const double correlation = mixed / std::sqrt(expected) / std::sqrt(actual), size = std::sqrt(actual / expected);
+    if (correlation > kSame && size > kSame && size < 1 / kSame) return "";
+    if (std::fabs(correlation) >= kUnrelated) {
+      return absl::StrFormat("actual follows expected (correlation %.2f) and is %.3g times as large", correlation,
+                             size);
+    }
+    const bool alike = size > 0.5 && size < 2;
+    return absl::StrFormat("actual has no relation to expected (correlation %.2f) and is %.3g times as large%s",
+                           correlation, size,
+                           alike ? ": perhaps the wrong elements were read (a transposed operand?)" : "");
   }
 
   // ---- where the errors are ----

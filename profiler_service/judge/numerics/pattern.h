@@ -17,6 +17,8 @@ struct ErrorField {
   absl::Span<const double> expected;
   absl::Span<const double> actual;
   absl::Span<const uint8_t> wrong;  // 1 where the element is wrong
+  // Most wrong elements hold what lay there before the call: their places tell something, their values do not.
+  bool unwritten = false;
 };
 
 // The best description found, several joined by "; ". Empty if nothing is wrong or no pattern stands out. Pure and
@@ -24,7 +26,8 @@ struct ErrorField {
 // three.
 //
 // What it knows: constants, transposition, a common factor (and what it may stand for), a common offset, shifts by one
-// row or column, and per axis: a half-open range, a single index, every k-th index; above or below the diagonal.
+// row or column, failing these how far actual follows expected at all, and per axis: a half-open range, a single index,
+// every k-th index; above or below the diagonal.
 std::string DescribeErrors(const ErrorField& field);
 
 }  // namespace sassay::judge

@@ -86,8 +86,26 @@ TEST(Pattern, NamesASingleElement) {
 }
 
 TEST(Pattern, UnrelatedValuesGetNoFalseExplanation) {
-  EXPECT_EQ(Describe({32, 32}, [](auto& e, size_t i) { return std::sin(static_cast<double>(i) * 12.9898) * 3; }),
-            "every element is wrong");
+  EXPECT_THAT(
+      Describe({32, 32}, [](auto& e, size_t i) { return std::sin(static_cast<double>(i) * 12.9898) * 3; }),
+      testing::MatchesRegex("actual has no relation to expected .correlation -?0.0[0-9]. and is 2.[0-9]* times as "
+                            "large; every element is wrong"));
+}
+
+TEST(Pattern, ValuesOfTheRightSizeFromElsewhereSuggestSwappedIndices) {
+  EXPECT_THAT(Describe({32, 64}, [](auto& e, size_t i) { return e[(i * 797 + 5) % e.size()]; }),
+              HasSubstr("perhaps the wrong elements were read (a transposed operand?)"));
+}
+
+TEST(Pattern, SaysHowFarActualFollowsExpected) {
+  EXPECT_THAT(Describe({32, 64}, [](auto& e, size_t i) { return 3 * e[i] + e[(i * 797 + 5) % e.size()]; }),
+              testing::MatchesRegex("actual follows expected .correlation 0.9[0-9]. and is 3.[0-9]* times as large.*"));
+}
+
+TEST(Pattern, ValuesNeverWrittenAreNotInterpreted) {
+  const std::vector<double> expected = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, actual(10, 1.5);
+  const std::vector<uint8_t> wrong(10, 1);
+  EXPECT_EQ(DescribeErrors({{10}, expected, actual, wrong, /*unwritten=*/true}), "every element is wrong");
 }
 
 }  // namespace
