@@ -51,6 +51,8 @@ struct Limits {
   uint32_t max_assumptions = 10'000;
   // Bytes that copies, uploads and fills of one call may write; an absurd fill would hold the device for minutes.
   uint64_t max_transfer_bytes = uint64_t{1} << 40;
+  // Rows of the same: each is a transfer of its own for the driver, however short it is.
+  uint64_t max_transfer_rows = uint64_t{1} << 18;
   // Memory of all buffers together, tensors included. The device's own memory limits it too.
   uint64_t max_memory_bytes = uint64_t{256} << 30;
   // Share of the device's memory that a plan may use; the judge needs the rest for references and rings of inputs.

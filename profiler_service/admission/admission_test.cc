@@ -425,6 +425,23 @@ INSTANTIATE_TEST_SUITE_P(
                "copy.source: 2 rows of 1024"},
         Damage{"CopyPitch", [](Bundle& b) { Plan(b).mutable_steady(2)->mutable_copy()->set_rows(2); },
                "are only 0 bytes apart"},
+        Damage{"CopyManyEmptyRows",
+               [](Bundle& b) {
+                 auto& c = *Plan(b).mutable_steady(2)->mutable_copy();
+                 c.set_width_bytes(0);
+                 c.set_rows(UINT64_MAX);
+                 c.set_source_pitch_bytes(0);
+                 c.set_destination_pitch_bytes(0);
+               },
+               "copies and fills have more than 262144 rows"},
+        Damage{"MemsetManyEmptyRows",
+               [](Bundle& b) {
+                 auto& m = *Plan(b).mutable_steady(1)->mutable_memset();
+                 m.set_width_elements(0);
+                 m.set_rows(uint64_t{1} << 40);
+                 m.set_pitch_bytes(0);
+               },
+               "copies and fills have more than 262144 rows"},
         Damage{"CopyNoRows", [](Bundle& b) { Plan(b).mutable_steady(2)->mutable_copy()->set_rows(0); }, "0 rows"},
         Damage{"CopyOverflow",
                [](Bundle& b) {

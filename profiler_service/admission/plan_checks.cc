@@ -234,7 +234,7 @@ Complaint PlanChecker::CheckSteps(const Steps& steps, bool setup) {
       life_[step.allocate().buffer()] = Life::kNotYet;
     }
   }
-  transfer_bytes_ = 0;
+  transfer_bytes_ = transfer_rows_ = 0;
   for (int i = 0; i < steps.size(); ++i) {
     const std::string path = absl::StrCat(list, "[", i, "]");
     if (auto complaint = CheckOrder(steps[i], i, path)) return complaint;
@@ -309,7 +309,7 @@ Complaint PlanChecker::CheckUpload(const v1::Upload& upload, const std::string& 
   const uint64_t size = upload.bytes().data().size();
   if (auto complaint = CheckBytes(upload.bytes(), path + ".bytes")) return complaint;
   if (auto complaint = CheckRange(upload.destination(), size, 1, 0, path + ".destination")) return complaint;
-  return AddTransfer(size, path);
+  return AddTransfer(size, 1, path);
 }
 
 Complaint PlanChecker::CheckCopy(const v1::DeviceCopy& copy, const std::string& path) {
@@ -321,7 +321,7 @@ Complaint PlanChecker::CheckCopy(const v1::DeviceCopy& copy, const std::string& 
   if (auto complaint = CheckRange(copy.source(), width, rows, copy.source_pitch_bytes(), path + ".source")) {
     return complaint;
   }
-  return AddTransfer(width * rows, path);
+  return AddTransfer(width, rows, path);
 }
 
 Complaint PlanChecker::CheckMemset(const v1::DeviceMemset& memset, const std::string& path) {
@@ -342,7 +342,7 @@ Complaint PlanChecker::CheckMemset(const v1::DeviceMemset& memset, const std::st
                   absl::StrCat("offset ", memset.destination().offset_bytes(), " or pitch ", memset.pitch_bytes(),
                                " is not a multiple of the element's ", element, " bytes"));
   }
-  return AddTransfer(width * memset.rows(), path);
+  return AddTransfer(width, memset.rows(), path);
 }
 
 Complaint PlanChecker::CheckOwner(const v1::Lifetime& lifetime, bool setup, const std::string& path) const {
@@ -462,8 +462,14 @@ Complaint PlanChecker::CheckRange(const BufferPointer& pointer, uint64_t width, 
                              " bytes"));
 }
 
-Complaint PlanChecker::AddTransfer(uint64_t bytes, const std::string& path) {
-  if (!__builtin_add_overflow(transfer_bytes_, bytes, &transfer_bytes_) &&
+Complaint PlanChecker::AddTransfer(uint64_t width_bytes, uint64_t rows, const std::string& path) {
+  if (__builtin_add_overflow(transfer_rows_, rows, &transfer_rows_) || transfer_rows_ > limits_.max_transfer_rows) {
+    return Refuse(v1::VERDICT_CODE_PLAN_LIMIT, path,
+                  absl::StrCat("copies and fills have more than ", limits_.max_transfer_rows, " rows in all"));
+  }
+  uint64_t bytes = 0;
+  if (!__builtin_mul_overflow(width_bytes, rows, &bytes) &&
+      !__builtin_add_overflow(transfer_bytes_, bytes, &transfer_bytes_) &&
       transfer_bytes_ <= limits_.max_transfer_bytes) {
     return absl::nullopt;
   }

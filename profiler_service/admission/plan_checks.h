@@ -64,7 +64,7 @@ class PlanChecker {
   // `rows` rows of `width` bytes, `pitch` apart, from `pointer` on. Adds what is written to the total.
   Complaint CheckRange(const sassay::v1::BufferPointer& pointer, uint64_t width, uint64_t rows, uint64_t pitch,
                        const std::string& path) const;
-  Complaint AddTransfer(uint64_t bytes, const std::string& path);
+  Complaint AddTransfer(uint64_t width_bytes, uint64_t rows, const std::string& path);
 
   std::string BufferText(uint32_t index) const;
   Rejection Refuse(sassay::v1::VerdictCode code, absl::string_view field, std::string reason) const;
@@ -80,7 +80,7 @@ class PlanChecker {
   std::vector<Life> life_;
   uint64_t memory_bytes_ = 0;
   uint64_t relocations_ = 0;
-  uint64_t transfer_bytes_ = 0;
+  uint64_t transfer_bytes_ = 0, transfer_rows_ = 0;
   std::vector<std::string> warnings_;
 };
 
