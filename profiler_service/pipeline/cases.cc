@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
@@ -76,6 +77,27 @@ absl::Status CandidateBuffers::Prepare() {
   return absl::OkStatus();
 }
 
-absl::Status CandidateBuffers::Refill() { return StatusOf(case_.Fill(seeds_.Get("inputs", 0), "normal")); }
+absl::Status CandidateBuffers::Refill() { return RefillAs(0, "normal"); }
+
+absl::Status CandidateBuffers::RefillAs(uint64_t index, absl::string_view distribution) {
+  return StatusOf(case_.Fill(seeds_.Get("inputs", index), distribution));
+}
+
+evaluate::MaybeFailure CandidateBuffers::CheckTimedCall() {
+  sassay::worker::JudgeReply reply;
+  if (evaluate::MaybeFailure failure = case_.Compare(reply)) return failure;
+  verdict::Failure failure;
+  failure.findings.assign(reply.findings().begin(), reply.findings().end());
+  if (!failure.findings.empty()) {
+    failure.code = failure.findings.front().code();
+    failure.reason = failure.findings.front().message();
+    return failure;
+  }
+  if (reply.numerics().passed()) return absl::nullopt;
+  failure.code = sassay::v1::VERDICT_CODE_TIMED_OUTPUT_WRONG;
+  failure.reason = absl::StrCat("right when it was evaluated, wrong among the timed calls: ",
+                                verdict::DescribeNumerics(reply.numerics()));
+  return failure;
+}
 
 }  // namespace sassay::pipeline

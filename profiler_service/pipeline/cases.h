@@ -41,6 +41,11 @@ class CandidateBuffers {
   absl::Status Prepare();
   // The inputs that count.
   absl::Status Refill();
+  // The inputs of one of evaluate's cases, whose right outputs the judge knows already; outputs are poisoned.
+  absl::Status RefillAs(uint64_t index, absl::string_view distribution);
+  // What is wrong with the outputs of a timed call, or with what lies around them: TIMED_OUTPUT_WRONG, the judge's
+  // findings, or our own trouble.
+  evaluate::MaybeFailure CheckTimedCall();
 
   const sassay::v1::Bundle& bundle() const { return bundle_; }
   const std::vector<sassay::worker::SharedRegion>& regions() const { return case_.regions(); }

@@ -357,9 +357,30 @@ class JobRun {
       seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
       seen.timing.set_reason(std::string(timing.status().message()));
     }
+    if (timed_failure_.has_value() && !verdict::IsInfrastructure(timed_failure_->code)) {
+      seen.failure = timed_failure_;
+      return Finish(report, StageReport::FAILED, seen.failure->reason);
+    }
     if (seen.timing.status() == sassay::v1::Timing::UNAVAILABLE) {
       Finish(report, StageReport::UNAVAILABLE, seen.timing.reason());
     }
+  }
+
+  // Only a reference that computes knows what is right for inputs of our choice.
+  void CheckTimedCalls(CandidateBuffers& buffers, timing::TimingRequest& request) {
+    if (definition_->reference_kind != ReferenceKind::kBuiltin) return;
+    const std::vector<std::string> cases = CasesFor(*definition_, workload_, lane_->emulated()).distributions;
+    request.check_seed = seeds_->Get("timing check", 0);
+    request.refill_for_check = [&buffers, cases, index = cases.size()]() mutable {
+      index = (index - 1) % cases.size();
+      return buffers.RefillAs(index, cases[index]);
+    };
+    request.check = [this, &buffers]() -> absl::StatusOr<bool> {
+      timed_failure_ = buffers.CheckTimedCall();
+      if (!timed_failure_.has_value()) return true;
+      if (verdict::IsInfrastructure(timed_failure_->code)) return absl::UnavailableError(timed_failure_->reason);
+      return false;
+    };
   }
 
   absl::StatusOr<sassay::v1::Timing> TryTime(StageReport& report) {
@@ -378,6 +399,7 @@ class JobRun {
     request.refill_after_setup = [&buffers] { return buffers.Refill(); };
     request.deadline = std::clamp(job_.deadline - absl::Now(), absl::Milliseconds(1), absl::Seconds(60));
     request.kill_switch = &kill_switch_;
+    CheckTimedCalls(buffers, request);
     return lane_->Time(request);
   }
 
@@ -395,6 +417,7 @@ class JobRun {
   absl::optional<admission::AdmittedBundle> bundle_, reference_;
   Lane* lane_ = nullptr;
   absl::Duration call_estimate_;
+  absl::optional<Failure> timed_failure_;
   verdict::Observations seen_;
 };
 

@@ -48,11 +48,34 @@ class FakeLane : public Lane {
   absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) override {
     ++timed_;
     sassay::v1::Timing timing;
+    for (const FakeKernel& call : timed_calls_) {
+      EXPECT_TRUE(request.refill_for_check().ok());
+      EXPECT_TRUE(Call(request, call).ok());
+      const auto right = request.check();
+      if (right.ok() && *right) continue;
+      timing.set_status(sassay::v1::Timing::UNAVAILABLE);
+      timing.set_reason("a timed call gave wrong outputs");
+      return timing;
+    }
     timing.set_status(sassay::v1::Timing::MEASURED);
     return timing;
   }
   absl::Status Probe(absl::Time) override { return probe_; }
 
+  // One call of a timed runner.
+  absl::Status Call(const timing::TimingRequest& request, const FakeKernel& kernel) {
+    evaluate::FakeWorkers workers(judge_, {kernel});
+    auto runner = workers.StartRunner(sassay::worker::RUN_MODE_TIMED, absl::InfiniteFuture());
+    if (!runner.ok()) return runner.status();
+    for (const auto& reply :
+         {(*runner)->Load(*request.bundle, sassay::worker::RUN_MODE_TIMED),
+          (*runner)->Bind(request.regions, request.descriptors), (*runner)->Steady(1, absl::Seconds(1))}) {
+      if (!reply.ok()) return reply.status();
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<FakeKernel> timed_calls_;
   const std::string specification_;
   sassay::worker::DeviceDescription device_;
   const FakeKernel kernel_;
@@ -212,6 +235,25 @@ TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
   EXPECT_EQ(OutcomeOf(verdict, STAGE_SANITIZE), StageReport::UNAVAILABLE);
   EXPECT_EQ(lane_->timed_, 1);
+}
+
+TEST_F(PipelineTest, KernelThatRestsWhileItIsTimedIsACheat) {
+  Build(evaluate::HonestGemm);
+  lane_->timed_calls_ = {evaluate::HonestGemm, [](int, Tensors&) { return evaluate::Ended(); }};
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_CHEATING);
+  EXPECT_EQ(verdict.code(), sassay::v1::VERDICT_CODE_TIMED_OUTPUT_WRONG) << verdict.reason();
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_TIMING), StageReport::FAILED);
+  EXPECT_FALSE(verdict.scorable());
+}
+
+TEST_F(PipelineTest, KernelThatIsRightInEveryTimedCallHasATime) {
+  Build(evaluate::HonestGemm);
+  lane_->timed_calls_ = {evaluate::HonestGemm, evaluate::HonestGemm};
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
+  EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::MEASURED);
+  EXPECT_TRUE(verdict.scorable());
 }
 
 TEST_F(PipelineTest, EmulatedDevicesGiveNoTime) {

@@ -16,7 +16,7 @@ using device::Execution;
 
 // A driver's launch queue holds about a thousand launches and blocks when it is full, which a deadline cannot
 // interrupt.
-constexpr int kLaunchesBetweenWaits = 512;
+constexpr uint64_t kOperationsBetweenWaits = 512;
 constexpr size_t kMaxSamplesBetweenWaits = 8;
 constexpr double kWarmUpShare = 0.2;
 constexpr double kSamplingShare = 0.9;
@@ -42,11 +42,20 @@ absl::StatusOr<uint64_t> Extent(uint64_t width_bytes, uint64_t rows, uint64_t pi
   return extent;
 }
 
+// What a step puts into the driver's queue; rows are transfers of their own.
+uint64_t Operations(const v1::Step& step) {
+  if (step.has_copy()) return std::max<uint64_t>(step.copy().rows(), 1);
+  if (step.has_memset()) return std::max<uint64_t>(step.memset().rows(), 1);
+  return step.has_launch() || step.has_upload() ? 1 : 0;
+}
+
 // Samples that may be in the driver's queue together.
 size_t SamplesBetweenWaits(const v1::LaunchPlan& plan) {
-  const auto launches =
-      std::count_if(plan.steady().begin(), plan.steady().end(), [](const v1::Step& step) { return step.has_launch(); });
-  const size_t fit = kLaunchesBetweenWaits / static_cast<size_t>(std::max<std::ptrdiff_t>(launches, 1));
+  uint64_t operations = 0;
+  for (const v1::Step& step : plan.steady()) {
+    operations += std::min<uint64_t>(Operations(step), kOperationsBetweenWaits);
+  }
+  const uint64_t fit = kOperationsBetweenWaits / std::max<uint64_t>(operations, 1);
   return std::clamp<size_t>(fit, 1, kMaxSamplesBetweenWaits);
 }
 
@@ -180,6 +189,11 @@ absl::Status Replay::PoisonBuffer(uint32_t index) {
 
 absl::Status Replay::Prepare(v1::BufferKind allocations) {
   if (!exact()) {
+    // No timed call finds the answer of the one before it.
+    if (mode_ == worker::RUN_MODE_TIMED) {
+      ++seed_;
+      RETURN_IF_ERROR(ForEach(v1::BUFFER_KIND_OUTPUT, [this](uint32_t i) { return PoisonBuffer(i); }));
+    }
     return ForEach(allocations, [this](uint32_t i) -> absl::Status {
       RETURN_IF_ERROR(Revive(i));
       return PoisonBuffer(i);
@@ -234,17 +248,17 @@ absl::StatusOr<Execution> Replay::RunAndWait(const Steps& steps, absl::Time dead
 
 absl::StatusOr<Execution> Replay::Run(const Steps& steps, absl::Time deadline) {
   Execution execution;
-  int launches = 0;
+  uint64_t queued = 0;
   for (const v1::Step& step : steps) {
     // Freeing waits for the device, without a deadline of its own.
-    const bool wait = (exact() && step.has_free()) || launches == kLaunchesBetweenWaits;
-    if (wait) {
-      launches = 0;
+    const bool full = queued > 0 && queued + Operations(step) > kOperationsBetweenWaits;
+    if (full || (exact() && step.has_free())) {
+      queued = 0;
       ASSIGN_OR_RETURN(Execution so_far, device_.Synchronize(deadline));
       Append(execution, std::move(so_far));
       if (!IsOk(execution)) return execution;
     }
-    launches += step.has_launch();
+    queued += Operations(step);
     if (absl::Status status = Perform(step); !status.ok()) {
       if (step.source_line().empty()) return status;
       return absl::Status(status.code(), absl::StrCat(status.message(), " (", step.source_line(), ")"));

@@ -35,6 +35,34 @@ absl::StatusOr<RunnerReply> SetUp(const TimingRequest& request, wire::RunnerClie
   return reply;
 }
 
+// One more call on other inputs. UNKNOWN if it was wrong; the runner's answer otherwise.
+absl::StatusOr<RunnerReply> Check(const TimingRequest& request, wire::RunnerClient& runner, absl::Duration left) {
+  RETURN_IF_ERROR(request.refill_for_check());
+  ASSIGN_OR_RETURN(RunnerReply reply, runner.Steady(request.poison_seed + 3, left, /*samples=*/1, /*warmups=*/0));
+  if (!Ended(reply)) return reply;
+  ASSIGN_OR_RETURN(const bool right, request.check());
+  if (!right) return absl::UnknownError("a timed call gave wrong outputs, so its time is worth nothing");
+  return reply;
+}
+
+// All samples, with a check somewhere among them and one at the end.
+absl::StatusOr<RunnerReply> Sample(const TimingRequest& request, wire::RunnerClient& runner) {
+  if (!request.check) return runner.Steady(request.poison_seed + 1, request.deadline, kSamples, kWarmups);
+  const absl::Time end = absl::Now() + request.deadline;
+  const auto left = [end] { return std::max(end - absl::Now(), absl::Milliseconds(1)); };
+  const uint32_t first = kFewestSamples + static_cast<uint32_t>(request.check_seed % (kSamples - 2 * kFewestSamples));
+  ASSIGN_OR_RETURN(RunnerReply reply, runner.Steady(request.poison_seed + 1, left() / 2, first, kWarmups));
+  if (!Ended(reply)) return reply;
+  ASSIGN_OR_RETURN(const RunnerReply between, Check(request, runner, left()));
+  if (!Ended(between)) return between;
+  ASSIGN_OR_RETURN(RunnerReply rest, runner.Steady(request.poison_seed + 2, left(), kSamples - first, 0));
+  if (!Ended(rest)) return rest;
+  ASSIGN_OR_RETURN(const RunnerReply last, Check(request, runner, request.deadline));
+  if (!Ended(last)) return last;
+  reply.mutable_timing()->mutable_candidate()->mutable_samples_ns()->MergeFrom(rest.timing().candidate().samples_ns());
+  return reply;
+}
+
 // The runner runs candidate code in its context: what it says about time is read, not believed.
 bool Plausible(const Timing& timing) {
   const auto& samples = timing.candidate().samples_ns();
@@ -97,7 +125,7 @@ absl::StatusOr<Timing> Time(const TimingRequest& request, wire::RunnerPool& pool
   absl::StatusOr<ClockReading> before = absl::UnknownError(""), after = absl::UnknownError("");
   if (reply.ok() && Ended(*reply)) {
     before = clock(uuid);
-    reply = (*runner)->Steady(request.poison_seed + 1, request.deadline, kSamples, kWarmups);
+    reply = Sample(request, **runner);
     after = clock(uuid);
   }
   if (absl::IsCancelled(reply.status())) return reply.status();

@@ -2,6 +2,10 @@
 //
 // Event timing of the candidate alone: cold L2 before every sample, warm-ups first, clocks read around the samples. The
 // caller holds the GPU exclusively. An emulated device never gives a time.
+//
+// A kernel that counts its launches could work while it is evaluated and rest while it is timed. So timed calls are
+// checked, too: one after a number of samples that no kernel can foresee, and one after the last, each with other
+// inputs and poisoned outputs.
 #ifndef SASSAY_PROFILER_SERVICE_TIMING_TIMING_H_
 #define SASSAY_PROFILER_SERVICE_TIMING_TIMING_H_
 
@@ -37,6 +41,12 @@ struct TimingRequest {
   uint64_t poison_seed = 0;
   // As in SanitizeRequest.
   std::function<absl::Status()> refill_after_setup;
+  // Give other inputs and poisoned outputs for a check, and say whether the call made since then was right. Both or
+  // neither; where the reference knows no other inputs, nothing is checked.
+  std::function<absl::Status()> refill_for_check;
+  std::function<absl::StatusOr<bool>()> check;
+  // Secret; decides when the first check comes.
+  uint64_t check_seed = 0;
   // For setup and for all samples together.
   absl::Duration deadline = absl::Seconds(60);
   wire::KillSwitch* kill_switch = nullptr;

@@ -21,6 +21,11 @@ class TimingTest : public testing::Test {
     request.bundle = &bundle;
     request.deadline = absl::Seconds(20);
     request.kill_switch = &kill_switch_;
+    if (check_) {
+      request.refill_for_check = [this] { return ++refills_, absl::OkStatus(); };
+      request.check = check_;
+      request.check_seed = 12345;
+    }
     uint32_t clock = 1700;
     return Time(request, pool_, [&, reasons](const std::string& uuid) -> absl::StatusOr<ClockReading> {
       uuid_ = uuid;
@@ -28,6 +33,8 @@ class TimingTest : public testing::Test {
     });
   }
 
+  std::function<absl::StatusOr<bool>()> check_;
+  int refills_ = 0;
   std::string uuid_;
   wire::KillSwitch kill_switch_;
   wire::RunnerPool pool_{FakeRunnerOptions()};
@@ -52,6 +59,28 @@ TEST_F(TimingTest, MeasurementHasSamplesMedianIntervalAndClocks) {
   EXPECT_EQ(timing->sm_clock_max_mhz(), 1900u);
   EXPECT_EQ(timing->clock_event_reasons(), 0x4u);
   EXPECT_EQ(uuid_, "GPU-x");
+}
+
+TEST_F(TimingTest, CallsAmongTheTimedOnesAreCheckedAndGiveNoSample) {
+  check_ = [] { return true; };
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
+  EXPECT_EQ(timing->candidate().samples_ns_size(), static_cast<int>(kSamples));
+  EXPECT_EQ(refills_, 2);
+}
+
+TEST_F(TimingTest, WrongTimedCallMakesTheTimeWorthNothing) {
+  int checks = 0;
+  for (const int wrong : {1, 2}) {
+    checks = 0;
+    check_ = [&checks, wrong] { return ++checks != wrong; };
+    const auto timing = Run("cuda:GPU-x", "good");
+    ASSERT_TRUE(timing.ok()) << timing.status();
+    EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
+    EXPECT_TRUE(absl::StrContains(timing->reason(), "wrong outputs")) << timing->reason();
+    EXPECT_EQ(checks, wrong);
+  }
 }
 
 TEST_F(TimingTest, ThermalSlowdownVoidsTheMeasurement) {
