@@ -90,6 +90,19 @@ bool IsInside(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
+// A candidate is often somebody else's: its symbolic links must not carry files of this machine into a bundle.
+bool LeadsOutside(const fs::path& path, const fs::path& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  const fs::path inside = error ? fs::path() : fs::canonical(folder, error);
+  return error || !IsInside(real, inside);
+}
+
+absl::Status RefuseLink(const fs::path& path) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.string(), " is a symbolic link out of the candidate's folder; put the file itself there"));
+}
+
 // Adds what the files include with quotes, as far as it lies in the candidate's folder.
 absl::Status FollowIncludes(Reader& reader) {
   std::set<std::string> done;
@@ -103,6 +116,7 @@ absl::Status FollowIncludes(Reader& reader) {
       fs::path path = (reader.base() / fs::path(name).parent_path() / include).lexically_normal();
       std::error_code error;
       if (!IsInside(path, reader.base()) || !fs::is_regular_file(path, error)) continue;
+      if (LeadsOutside(path, reader.base())) return RefuseLink(path);
       RETURN_IF_ERROR(reader.Read(path));
       open.push_back(path.lexically_relative(reader.base()).generic_string());
     }
@@ -125,6 +139,7 @@ absl::StatusOr<std::vector<SourceFile>> LoadFolder(const std::string& folder, co
     std::string name = entry->path().filename().string();
     if (entry->is_directory(error) && absl::StartsWith(name, ".")) entry.disable_recursion_pending();
     if (!entry->is_regular_file(error) || (!EndsWithOneOf(name, kIncluded) && !IsCompiled(name))) continue;
+    if (LeadsOutside(entry->path(), folder)) return RefuseLink(entry->path());
     RETURN_IF_ERROR(reader.Read(fs::absolute(entry->path()).lexically_normal()));
   }
   if (error) return absl::InvalidArgumentError(absl::StrCat("cannot read ", folder, ": ", error.message()));

@@ -44,6 +44,19 @@ TEST_F(SourcesTest, TakesAlongWhatAFileIncludes) {
   EXPECT_THAT(Paths(LoadSources({kernel})), ElementsAre("kernel.cu", "lib/one.cuh", "lib/two.cuh"));
 }
 
+TEST_F(SourcesTest, LinksOutOfTheCandidatesFolderAreRefused) {
+  Write("secret.h", "of this machine");
+  const std::string kernel = Write("a/kernel.cu", "#include \"notes.h\"\n");
+  fs::create_symlink(directory_.path() / "secret.h", directory_.path() / "a/notes.h");
+  for (const std::string& path : {kernel, (directory_.path() / "a").string()}) {
+    EXPECT_THAT(std::string(LoadSources({path}).status().message()), HasSubstr("symbolic link out of")) << path;
+  }
+  fs::remove(directory_.path() / "a/notes.h");
+  Write("a/real.h", "");
+  fs::create_symlink("real.h", directory_.path() / "a/notes.h");
+  EXPECT_THAT(Paths(LoadSources({kernel})), ElementsAre("kernel.cu", "notes.h"));
+}
+
 TEST_F(SourcesTest, ReadsAFolderOrSeveralFiles) {
   std::string a = Write("a/x.cu", "1"), b = Write("a/sub/y.cuh", "2");
   Write("a/notes.txt", "no");
