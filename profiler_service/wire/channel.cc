@@ -127,13 +127,13 @@ absl::Status ReceiveAll(int fd, char* bytes, size_t size, std::vector<UniqueFd>&
   return absl::OkStatus();
 }
 
-absl::Status CheckHeader(const FrameHeader& header) {
+absl::Status CheckHeader(const FrameHeader& header, uint32_t most_bytes) {
   if (header.magic != kFrameMagic) {
     return absl::DataLossError(absl::StrCat("expected a frame, got bytes that begin with 0x", absl::Hex(header.magic)));
   }
-  if (header.message_bytes > kMaxMessageBytes || header.descriptors > kMaxDescriptors) {
+  if (header.message_bytes > most_bytes || header.descriptors > kMaxDescriptors) {
     return absl::DataLossError(absl::StrCat("a frame announces ", header.message_bytes, " bytes and ",
-                                            header.descriptors, " descriptors; at most ", kMaxMessageBytes, " and ",
+                                            header.descriptors, " descriptors; at most ", most_bytes, " and ",
                                             kMaxDescriptors, " are allowed"));
   }
   return absl::OkStatus();
@@ -160,12 +160,12 @@ absl::Status SendFrame(int fd, const google::protobuf::MessageLite& message, abs
   return SendAll(fd, frame, descriptors, deadline);
 }
 
-absl::StatusOr<std::vector<UniqueFd>> ReceiveFrame(int fd, google::protobuf::MessageLite& message,
+absl::StatusOr<std::vector<UniqueFd>> ReceiveFrame(int fd, google::protobuf::MessageLite& message, uint32_t most_bytes,
                                                    absl::Time deadline) {
   std::vector<UniqueFd> descriptors;
   FrameHeader header;
   RETURN_IF_ERROR(ReceiveAll(fd, reinterpret_cast<char*>(&header), sizeof(header), descriptors, deadline));
-  RETURN_IF_ERROR(CheckHeader(header));
+  RETURN_IF_ERROR(CheckHeader(header, most_bytes));
   std::string body;
   RETURN_IF_ERROR(ReceiveBody(fd, header.message_bytes, body, descriptors, deadline));
   if (descriptors.size() != header.descriptors) {
@@ -204,7 +204,7 @@ absl::Status Channel::Send(const google::protobuf::MessageLite& message, absl::S
 
 absl::StatusOr<std::vector<UniqueFd>> Channel::Receive(google::protobuf::MessageLite& message, absl::Time deadline) {
   if (!socket_.valid()) return absl::FailedPreconditionError("the worker channel is closed after an earlier error");
-  absl::StatusOr<std::vector<UniqueFd>> descriptors = ReceiveFrame(socket_.get(), message, deadline);
+  absl::StatusOr<std::vector<UniqueFd>> descriptors = ReceiveFrame(socket_.get(), message, most_received_, deadline);
   if (!descriptors.ok()) socket_.reset();
   return descriptors;
 }

@@ -26,6 +26,9 @@ inline constexpr int kWorkerChannelFd = 3;
 // Largest message. A bundle may have 64 MiB; the rest is room for what travels with it.
 inline constexpr uint32_t kMaxMessageBytes = (64u << 20) + (1u << 20);
 
+// Largest answer of a worker. Parsing one takes a hundred times its size where a peer means harm.
+inline constexpr uint32_t kMaxReplyBytes = 16u << 20;
+
 // Most descriptors beside one message (the kernel's own limit is 253).
 inline constexpr uint32_t kMaxDescriptors = 64;
 
@@ -51,6 +54,9 @@ class Channel {
   // Gives up the socket, for handing it to a child.
   UniqueFd Release() { return std::move(socket_); }
 
+  // From now on larger messages than this are DATA_LOSS on receiving.
+  void LimitReceived(uint32_t bytes) { most_received_ = bytes; }
+
   absl::Status Send(const google::protobuf::MessageLite& message, absl::Span<const int> descriptors,
                     absl::Time deadline);
   // Replaces `message`. The descriptors are in the order in which they were sent.
@@ -58,6 +64,7 @@ class Channel {
 
  private:
   UniqueFd socket_;
+  uint32_t most_received_ = kMaxMessageBytes;
 };
 
 // Starts a detached thread that ends this process when the peer of `channel_fd` has gone, whatever the process is

@@ -94,6 +94,16 @@ TEST(Channel, TooLargeAMessageIsRefusedBeforeAnythingIsSentAndTheChannelLives) {
   EXPECT_TRUE(ends.a.Send(Reply("small"), {}, Soon()).ok());
 }
 
+TEST(Channel, ReceiverThatExpectsLittleTakesLittle) {
+  Ends ends;
+  ends.a.LimitReceived(1000);
+  worker::RunnerReply reply;
+  ASSERT_TRUE(ends.b.Send(Reply(std::string(900, 'x')), {}, Soon()).ok());
+  EXPECT_TRUE(ends.a.Receive(reply, Soon()).ok());
+  ASSERT_TRUE(ends.b.Send(Reply(std::string(1100, 'x')), {}, Soon()).ok());
+  EXPECT_EQ(ends.a.Receive(reply, Soon()).status().code(), absl::StatusCode::kDataLoss);
+}
+
 TEST(Channel, SilentPeerIsLateAndThenTheChannelIsClosed) {
   Ends ends;
   worker::RunnerReply reply;
