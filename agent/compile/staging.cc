@@ -136,12 +136,10 @@ absl::StatusOr<Command> Staging::Wrap(std::vector<std::string> argv) const {
 
 absl::StatusOr<std::string> Staging::ReadBuilt(const std::string& name) const {
   fs::path path = root_.path() / "build" / fs::path(name).filename();
-  std::error_code error;
-  // A link that a subverted compiler left there must not be followed.
-  if (!fs::is_regular_file(fs::symlink_status(path, error))) {
-    return absl::InternalError(absl::StrCat("nvcc left no ", path.filename().string()));
-  }
-  return ReadFile(path, kBuiltLimit);
+  absl::StatusOr<std::string> content = ReadUntrustedFile(path, kBuiltLimit);
+  if (content.ok()) return content;
+  return absl::InternalError(
+      absl::StrCat("nvcc left no ", path.filename().string(), " that can be read: ", content.status().message()));
 }
 
 absl::Status Staging::WriteBuilt(const std::string& name, absl::string_view content) const {

@@ -30,28 +30,57 @@ absl::Status WriteAll(int fd, absl::string_view content, const std::filesystem::
   return absl::OkStatus();
 }
 
-}  // namespace
+// Asked once: asking sets it for a moment, for all threads.
+mode_t Umask() {
+  static const mode_t mask = [] {
+    const mode_t found = ::umask(0077);
+    ::umask(found);
+    return found;
+  }();
+  return mask;
+}
 
-absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+absl::Status TooLarge(const std::filesystem::path& path, uint64_t limit_bytes) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(path.string(), " is larger than the limit of ", limit_bytes, " bytes"));
+}
+
+absl::StatusOr<std::string> ReadOpened(int fd, uint64_t size, const std::filesystem::path& path, uint64_t limit_bytes) {
+  if (size > limit_bytes) return TooLarge(path, limit_bytes);
+  std::string content;
+  content.reserve(size);
+  char chunk[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(fd, chunk, sizeof(chunk));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus("read", path);
+    if (got == 0) return content;
+    if (content.size() + static_cast<size_t>(got) > limit_bytes) return TooLarge(path, limit_bytes);
+    content.append(chunk, static_cast<size_t>(got));
+  }
+}
+
+absl::StatusOr<std::string> ReadWith(int flags, bool only_regular, const std::filesystem::path& path,
+                                     uint64_t limit_bytes) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
   if (!fd.valid()) return ErrnoStatus("open", path);
   struct stat facts {};
   if (::fstat(fd.get(), &facts) != 0) return ErrnoStatus("stat", path);
   if (S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path.string(), " is a directory"));
-  std::string content;
-  content.reserve(static_cast<size_t>(facts.st_size));
-  char chunk[1 << 16];
-  while (true) {
-    const ssize_t got = ::read(fd.get(), chunk, sizeof(chunk));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus("read", path);
-    if (got == 0) return content;
-    if (content.size() + static_cast<size_t>(got) > limit_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(path.string(), " is larger than the limit of ", limit_bytes, " bytes"));
-    }
-    content.append(chunk, static_cast<size_t>(got));
+  if (only_regular && !S_ISREG(facts.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path.string(), " is no regular file"));
   }
+  return ReadOpened(fd.get(), static_cast<uint64_t>(facts.st_size), path, limit_bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes) {
+  return ReadWith(0, /*only_regular=*/false, path, limit_bytes);
+}
+
+absl::StatusOr<std::string> ReadUntrustedFile(const std::filesystem::path& path, uint64_t limit_bytes) {
+  return ReadWith(O_NOFOLLOW | O_NONBLOCK, /*only_regular=*/true, path, limit_bytes);
 }
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content) {
@@ -59,9 +88,7 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string
   std::string temporary = (directory / absl::StrCat(".", path.filename().string(), ".XXXXXX")).string();
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("create", temporary);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(fd.get(), 0666 & ~mask);
+  ::fchmod(fd.get(), 0666 & ~Umask());
   absl::Status status = WriteAll(fd.get(), content, temporary);
   if (status.ok() && ::fsync(fd.get()) != 0) status = ErrnoStatus("sync", temporary);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus("rename to", path);

@@ -15,6 +15,11 @@ namespace sassay {
 // Reads a regular file whole. NOT_FOUND if it is missing, RESOURCE_EXHAUSTED past `limit_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes = uint64_t{1} << 30);
 
+// The same for a file that a sandboxed program left where it could write: a link is not followed, and what is no
+// regular file (a pipe that never ends) is INVALID_ARGUMENT.
+absl::StatusOr<std::string> ReadUntrustedFile(const std::filesystem::path& path,
+                                              uint64_t limit_bytes = uint64_t{1} << 30);
+
 // Writes beside `path`, syncs, and renames: a reader sees the old content or the new, never a mixture, and after a
 // crash the new content is on disk if OK was returned.
 absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content);

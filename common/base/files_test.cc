@@ -1,6 +1,7 @@
 #include "common/base/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace sassay {
 namespace {
@@ -29,6 +30,21 @@ TEST(Files, ReadingStopsAtTheLimit) {
   ASSERT_TRUE(WriteFileAtomically(path, "0123456789").ok());
   EXPECT_EQ(ReadFile(path, 9).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(ReadFile(path, 10).ok());
+}
+
+TEST(Files, WhatAnUntrustedProgramLeftIsReadOnlyIfItIsARegularFile) {
+  auto directory = TemporaryDirectory::Create("files_test");
+  ASSERT_TRUE(directory.ok());
+  const auto file = directory->path() / "file", link = directory->path() / "link", pipe = directory->path() / "pipe";
+  ASSERT_TRUE(WriteFileAtomically(file, "content").ok());
+  std::filesystem::create_symlink(file, link);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(*ReadUntrustedFile(file), "content");
+  EXPECT_EQ(*ReadFile(link), "content");
+  EXPECT_FALSE(ReadUntrustedFile(link).ok());
+  EXPECT_EQ(ReadUntrustedFile(pipe).status().code(), absl::StatusCode::kInvalidArgument);
+  std::filesystem::resize_file(file, uint64_t{1} << 40);
+  EXPECT_EQ(ReadUntrustedFile(file).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(Files, TemporaryDirectoryGoesAwayWithItsContent) {

@@ -87,7 +87,7 @@ absl::StatusOr<Assembly> AssemblePtx(const Toolchain& toolchain, const sassay::v
   Assembly assembly;
   ASSIGN_OR_RETURN(assembly.report, RunToCompletion(command, timeout));
   if (!assembly.report.Succeeded()) return assembly;
-  ASSIGN_OR_RETURN(assembly.cubin, ReadFile(folder.path() / "kernel.cubin"));
+  ASSIGN_OR_RETURN(assembly.cubin, ReadUntrustedFile(folder.path() / "kernel.cubin"));
   return assembly;
 }
 

@@ -110,7 +110,7 @@ Sanitization FromMemcheck(const SanitizeRequest& request, RunnerReply reply, con
   if (!known_exit) return Unavailable(absl::StrCat("compute-sanitizer: ", DescribeExit(exit)), std::move(reply));
   const auto errors = ParseSummary(console);
   if (!errors.ok()) return Unavailable(std::string(errors.status().message()), std::move(reply));
-  const auto xml = ReadFile(report_file, kMaxReportBytes);
+  const auto xml = ReadUntrustedFile(report_file, kMaxReportBytes);
   if (!xml.ok()) return Unavailable(std::string(xml.status().message()), std::move(reply));
   const std::vector<worker::Placement> placements(reply.placements().begin(), reply.placements().end());
   auto report = ParseReport(*xml, placements, *request.bundle);
