@@ -36,6 +36,7 @@ void OfferToTheOomKiller() {
 }
 
 int Run(const std::string& device_name, worker::RunMode mode) {
+  OfferToTheOomKiller();
   wire::Channel channel{UniqueFd(wire::kWorkerChannelFd)};
   // compute-sanitizer tidies up for a while after main.
   wire::ExitWhenPeerIsGone(channel.fd(),
@@ -70,6 +71,5 @@ int main(int argc, char** argv) {
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);
-  OfferToTheOomKiller();
   return sassay::runner::Run(device, mode);
 }
