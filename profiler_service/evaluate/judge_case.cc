@@ -13,8 +13,7 @@ namespace {
 using sassay::worker::JudgeReply;
 using sassay::worker::JudgeRequest;
 
-// What the judge may take beyond the job's deadline: other jobs' requests come first, and a reference has its own
-// limit.
+// What the judge may take beyond the job's deadline: a reference has its own limit.
 constexpr absl::Duration kJudgeGrace = absl::Seconds(120);
 constexpr absl::Duration kDropTimeout = absl::Seconds(10);
 
@@ -72,7 +71,8 @@ verdict::Failure TroubleOf(const absl::Status& status, sassay::v1::VerdictCode l
 }
 
 JudgeCase::~JudgeCase() {
-  if (!prepared_) return;
+  // A case whose preparation nobody waited for may exist all the same.
+  if (id_ == 0) return;
   JudgeRequest request;
   request.set_case_id(id_);
   request.mutable_drop();

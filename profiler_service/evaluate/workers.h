@@ -31,9 +31,10 @@ class CandidateRunner {
   virtual void Kill() = 0;
 };
 
-// A judge. Thread-safe: requests of several stages are answered one after the other.
+// A judge. Thread-safe: requests of several cases are under way at once, of one case one at a time.
 //
-// Failure: UNAVAILABLE the judge has died (it is restarted; its cases are gone); DEADLINE_EXCEEDED. The reply's own
+// Failure: UNAVAILABLE the judge has died (it is restarted; its cases are gone); DEADLINE_EXCEEDED; CANCELLED the job
+// is cancelled and the answer no longer waited for. The reply's own
 // error is judge.h's.
 class JudgePort {
  public:

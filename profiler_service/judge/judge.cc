@@ -76,6 +76,31 @@ JudgeReply Judge::Handle(const JudgeRequest& request, std::vector<int>& descript
   return reply;
 }
 
+Judge::Work Judge::Prework(const JudgeRequest& request) {
+  if (request.has_prepare()) {
+    return MakeState(request.prepare().workload(), request.prepare().seed(), request.prepare().distribution());
+  }
+  const auto found = cases_.find(request.case_id());
+  if (found == cases_.end()) return nullptr;
+  if (request.has_refill()) {
+    return MakeState(found->second.workload, request.refill().seed(), request.refill().distribution());
+  }
+  const std::shared_ptr<WorkloadState> state = found->second.state;
+  if (!request.has_compare() || state->AnswersAtOnce()) return nullptr;
+  return [state]() -> std::shared_ptr<const void> {
+    state->ExpectedOutputs().IgnoreError();
+    return state;
+  };
+}
+
+Judge::Work Judge::MakeState(const sassay::v1::Workload& workload, uint64_t seed, const std::string& distribution) {
+  if (cache_.Find(workload, seed, distribution) != nullptr) return nullptr;
+  return [this, workload, seed, distribution]() -> std::shared_ptr<const void> {
+    auto state = cache_.Get(workload, seed, distribution);
+    return state.ok() ? *std::move(state) : nullptr;
+  };
+}
+
 absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std::vector<int>& descriptors) {
   const uint64_t id = request.case_id();
   switch (request.request_case()) {

@@ -4,6 +4,7 @@
 #define SASSAY_PROFILER_SERVICE_JUDGE_JUDGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,7 +25,8 @@ namespace sassay::judge {
 //
 // Life cycle: one per process and device. A case is one candidate in one stage: PrepareCase makes its buffers,
 // RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once.
-// Threads: thread-compatible; the reference itself uses several threads. Ownership: the device and the catalogue must
+// Threads: one thread calls (a device belongs to a thread); references, which compute on the CPU and may take a minute,
+// are taken out of Handle by Prework and run on any other thread. Ownership: the device and the catalogue must
 // outlive it. Failure: Handle never fails; trouble is in the reply's error (codes: RESOURCE_EXHAUSTED the reference is
 // too large for this machine; INVALID_ARGUMENT the request does not fit the workload; NOT_FOUND no such case or
 // reference).
@@ -34,6 +36,11 @@ class Judge {
 
   // `descriptors` receives what travels beside the reply; they stay owned by the case.
   sassay::worker::JudgeReply Handle(const sassay::worker::JudgeRequest& request, std::vector<int>& descriptors);
+
+  // The long computation without the device that `request` needs; empty where there is none. Run on any thread, then
+  // call Handle, which finds its result for as long as what was returned is held. Its failures are Handle's to tell.
+  using Work = std::function<std::shared_ptr<const void>()>;
+  Work Prework(const sassay::worker::JudgeRequest& request);
 
   // What a fresh judge says first.
   sassay::worker::JudgeReply Ready() const;
@@ -69,6 +76,7 @@ class Judge {
   absl::Status CheckOutput(Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
   absl::Status Adopt(Case& c);
   absl::StatusOr<Case*> Find(uint64_t id);
+  Work MakeState(const sassay::v1::Workload& workload, uint64_t seed, const std::string& distribution);
 
   device::Device& device_;
   StateCache cache_;

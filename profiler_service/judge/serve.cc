@@ -1,33 +1,172 @@
 #include "profiler_service/judge/serve.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <deque>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/optional.h"
+#include "common/base/fd.h"
 #include "common/base/status_macros.h"
 
 namespace sassay::judge {
 namespace {
 
-constexpr absl::Duration kSendTimeout = absl::Seconds(30);
+using sassay::worker::JudgeReply;
+using sassay::worker::JudgeRequest;
 
-absl::Status Send(wire::Channel& channel, const sassay::worker::JudgeReply& reply, absl::Span<const int> descriptors) {
+constexpr absl::Duration kSendTimeout = absl::Seconds(30);
+constexpr int kReferences = 4;
+
+absl::Status Send(wire::Channel& channel, const JudgeReply& reply, absl::Span<const int> descriptors) {
   return channel.Send(reply, descriptors, absl::Now() + kSendTimeout);
 }
 
+// Threads that compute references. What they made waits in a queue; `fd` is readable while it is not empty.
+class Workshop {
+ public:
+  struct Result {
+    uint64_t ticket;
+    std::shared_ptr<const void> made;
+  };
+
+  explicit Workshop(int threads) : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+  }
+  ~Workshop() {
+    {
+      absl::MutexLock lock(&mutex_);
+      closed_ = true;
+      orders_.clear();
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  int fd() const { return wake_.get(); }
+
+  void Order(uint64_t ticket, Judge::Work work) {
+    absl::MutexLock lock(&mutex_);
+    orders_.emplace_back(ticket, std::move(work));
+  }
+
+  std::vector<Result> Collect() {
+    eventfd_t count;
+    eventfd_read(wake_.get(), &count);
+    absl::MutexLock lock(&mutex_);
+    return std::exchange(results_, {});
+  }
+
+ private:
+  using Ordered = std::pair<uint64_t, Judge::Work>;
+
+  void Run() {
+    while (absl::optional<Ordered> order = Next()) {
+      Result result{order->first, order->second()};
+      absl::MutexLock lock(&mutex_);
+      results_.push_back(std::move(result));
+      eventfd_write(wake_.get(), 1);
+    }
+  }
+
+  // Waits for an order; none once the workshop closes.
+  absl::optional<Ordered> Next() {
+    absl::MutexLock lock(&mutex_);
+    const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || !orders_.empty(); };
+    mutex_.Await(absl::Condition(&ready));
+    if (closed_) return absl::nullopt;
+    Ordered order = std::move(orders_.front());
+    orders_.pop_front();
+    return order;
+  }
+
+  const UniqueFd wake_;
+  absl::Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Ordered> orders_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Result> results_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;
+};
+
+class Server {
+ public:
+  Server(Judge& judge, wire::Channel channel) : judge_(judge), channel_(std::move(channel)) {}
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(Send(channel_, judge_.Ready(), {}));
+    while (true) {
+      pollfd events[2] = {{channel_.fd(), POLLIN, 0}, {workshop_.fd(), POLLIN, 0}};
+      if (poll(events, 2, -1) < 0) continue;
+      if (events[1].revents != 0) RETURN_IF_ERROR(FinishReady());
+      if (events[0].revents == 0) continue;
+      JudgeRequest request;
+      const auto received = channel_.Receive(request, absl::InfiniteFuture());
+      if (absl::IsUnavailable(received.status())) return absl::OkStatus();
+      RETURN_IF_ERROR(received.status());
+      RETURN_IF_ERROR(Take(request));
+    }
+  }
+
+ private:
+  // One request of a case at a time: whatever comes meanwhile means that nobody waits for the earlier one any more.
+  absl::Status Take(const JudgeRequest& request) {
+    RETURN_IF_ERROR(Forget(request.case_id()));
+    Judge::Work work = judge_.Prework(request);
+    if (work == nullptr) return Answer(request);
+    waiting_.emplace(++tickets_, request);
+    workshop_.Order(tickets_, std::move(work));
+    return absl::OkStatus();
+  }
+
+  absl::Status Forget(uint64_t case_id) {
+    for (auto entry = waiting_.begin(); entry != waiting_.end(); ++entry) {
+      if (entry->second.case_id() != case_id) continue;
+      waiting_.erase(entry);
+      JudgeReply reply;
+      reply.set_case_id(case_id);
+      reply.set_error("another request of the case came before this one was answered");
+      reply.set_error_code(static_cast<int>(absl::StatusCode::kCancelled));
+      return Send(channel_, reply, {});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FinishReady() {
+    for (const Workshop::Result& result : workshop_.Collect()) {
+      const auto entry = waiting_.find(result.ticket);
+      if (entry == waiting_.end()) continue;
+      const JudgeRequest request = std::move(entry->second);
+      waiting_.erase(entry);
+      RETURN_IF_ERROR(Answer(request));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Answer(const JudgeRequest& request) {
+    std::vector<int> descriptors;
+    const JudgeReply reply = judge_.Handle(request, descriptors);
+    return Send(channel_, reply, descriptors);
+  }
+
+  Judge& judge_;
+  wire::Channel channel_;
+  uint64_t tickets_ = 0;
+  std::map<uint64_t, JudgeRequest> waiting_;  // by ticket
+  Workshop workshop_{kReferences};
+};
+
 }  // namespace
 
-absl::Status Serve(Judge& judge, wire::Channel channel) {
-  RETURN_IF_ERROR(Send(channel, judge.Ready(), {}));
-  while (true) {
-    sassay::worker::JudgeRequest request;
-    const auto received = channel.Receive(request, absl::InfiniteFuture());
-    if (absl::IsUnavailable(received.status())) return absl::OkStatus();
-    RETURN_IF_ERROR(received.status());
-    std::vector<int> descriptors;
-    const sassay::worker::JudgeReply reply = judge.Handle(request, descriptors);
-    RETURN_IF_ERROR(Send(channel, reply, descriptors));
-  }
-}
+absl::Status Serve(Judge& judge, wire::Channel channel) { return Server(judge, std::move(channel)).Run(); }
 
 absl::Status Refuse(const absl::Status& why, wire::Channel channel) {
-  sassay::worker::JudgeReply reply;
+  JudgeReply reply;
   reply.set_ready(true);
   reply.set_error(std::string(why.message()));
   reply.set_error_code(static_cast<int>(why.code()));

@@ -28,6 +28,10 @@ double Rms(const std::vector<double>& values) {
   return values.empty() ? 0 : std::sqrt(squares / static_cast<double>(values.size()));
 }
 
+std::string KeyOf(const Workload& workload, uint64_t seed, absl::string_view distribution) {
+  return absl::StrCat(workload.definition_sha256(), "/", workload.name(), "/", seed, "/", distribution);
+}
+
 bool IsBuiltin(const Workload& workload) { return absl::StartsWith(workload.reference(), "builtin:"); }
 
 }  // namespace
@@ -71,6 +75,7 @@ absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workl
     return state;
   }
   RETURN_IF_ERROR(state->Generate(*definition, seed, distribution));
+  state->Count();
   return state;
 }
 
@@ -123,12 +128,14 @@ absl::Status WorkloadState::LoadGolden(const std::string& path) {
 }
 
 absl::StatusOr<const std::vector<Expected>*> WorkloadState::ExpectedOutputs() {
+  absl::MutexLock lock(&mutex_);
   if (!expected_.empty()) return &expected_;
   if (reference_ == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("the reference ", workload_.reference(), " of ", workload_.name(),
                                                       " has not run for these inputs"));
   }
   ASSIGN_OR_RETURN(expected_, reference_->Compute(inputs_, threads_));
+  Count();
   return &expected_;
 }
 
@@ -143,7 +150,9 @@ absl::Status WorkloadState::AdoptOutputs(const std::vector<std::string>& outputs
     AddRounding(i, expected);
     adopted.push_back(std::move(expected));
   }
+  absl::MutexLock lock(&mutex_);
   expected_ = std::move(adopted);
+  Count();
   return absl::OkStatus();
 }
 
@@ -157,37 +166,57 @@ void WorkloadState::AddRounding(int output, Expected& expected) const {
   }
 }
 
-uint64_t WorkloadState::bytes() const {
+void WorkloadState::Count() {
   uint64_t total = 0;
   for (const std::string& input : inputs_) total += input.size();
   for (const Expected& expected : expected_) {
     total += expected.values.size() * sizeof(double) + expected.noise.size() * sizeof(float);
   }
-  return total;
+  bytes_ = total;
+  known_ = !expected_.empty();
+}
+
+std::shared_ptr<WorkloadState> StateCache::FindLocked(const std::string& key) {
+  const auto found = index_.find(key);
+  if (found == index_.end()) return nullptr;
+  order_.splice(order_.begin(), order_, found->second);
+  return found->second->second;
+}
+
+std::shared_ptr<WorkloadState> StateCache::Find(const Workload& workload, uint64_t seed,
+                                                absl::string_view distribution) {
+  absl::MutexLock lock(&mutex_);
+  return FindLocked(KeyOf(workload, seed, distribution));
 }
 
 absl::StatusOr<std::shared_ptr<WorkloadState>> StateCache::Get(const Workload& workload, uint64_t seed,
                                                                absl::string_view distribution) {
-  const std::string key =
-      absl::StrCat(workload.definition_sha256(), "/", workload.name(), "/", seed, "/", distribution);
-  if (const auto found = index_.find(key); found != index_.end()) {
-    order_.splice(order_.begin(), order_, found->second);
-    return found->second->second;
-  }
+  const std::string key = KeyOf(workload, seed, distribution);
+  if (std::shared_ptr<WorkloadState> found = Find(workload, seed, distribution); found != nullptr) return found;
   ASSIGN_OR_RETURN(std::shared_ptr<WorkloadState> state, WorkloadState::Create(workload, seed, distribution, options_));
+  absl::MutexLock lock(&mutex_);
+  if (std::shared_ptr<WorkloadState> first = FindLocked(key); first != nullptr) return first;
   order_.emplace_front(key, state);
   index_[key] = order_.begin();
-  Trim();
+  TrimLocked();
   return state;
 }
 
 void StateCache::Trim() {
+  absl::MutexLock lock(&mutex_);
+  TrimLocked();
+}
+
+// A state that somebody holds takes its memory anyway; forgetting it would only have it made twice.
+void StateCache::TrimLocked() {
   uint64_t total = 0;
   for (const Entry& entry : order_) total += entry.second->bytes();
-  while (total > budget_bytes_ && order_.size() > 1) {
-    total -= order_.back().second->bytes();
-    index_.erase(order_.back().first);
-    order_.pop_back();
+  for (auto oldest = order_.end(); total > budget_bytes_ && oldest != order_.begin();) {
+    --oldest;
+    if (oldest == order_.begin() || oldest->second.use_count() > 1) continue;
+    total -= oldest->second->bytes();
+    index_.erase(oldest->first);
+    oldest = order_.erase(oldest);
   }
 }
 

@@ -2,6 +2,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_JUDGE_WORKLOAD_STATE_H_
 #define SASSAY_PROFILER_SERVICE_JUDGE_WORKLOAD_STATE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -10,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/judge/numerics/compare.h"
 #include "profiler_service/judge/reference/reference.h"
@@ -37,7 +40,10 @@ double MeasureMultiplyAdds(int threads);
 absl::StatusOr<double> ReferenceSeconds(const sassay::v1::Workload& workload, const StateOptions& options);
 
 // Inputs and expected outputs. The expected outputs are computed at the first question, or handed in (a reference that
-// is a kernel). Thread-compatible.
+// is a kernel).
+//
+// Threads: ExpectedOutputs may be called from several threads, one of which computes; what it returned stays valid
+// until AdoptOutputs, which only the thread that compares may call. Everything else is constant.
 class WorkloadState {
  public:
   // RESOURCE_EXHAUSTED, at once, if the reference would take longer than the limit: a refusal, never a wrong verdict.
@@ -49,13 +55,15 @@ class WorkloadState {
   // Bytes of the workload's inputs, in order; scalars included.
   const std::vector<std::string>& inputs() const { return inputs_; }
   // One per output. FAILED_PRECONDITION if the reference is a kernel whose outputs were not handed in yet.
-  absl::StatusOr<const std::vector<Expected>*> ExpectedOutputs();
+  absl::StatusOr<const std::vector<Expected>*> ExpectedOutputs() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether ExpectedOutputs would answer at once.
+  bool AnswersAtOnce() const { return reference_ == nullptr || known_; }
   // The deciding rule's multiples for one output.
   const Tolerance& tolerance(int output) const { return tolerances_[output]; }
   // Outputs of the approved reference kernel, in order. Their own rounding is added to the noise.
-  absl::Status AdoptOutputs(const std::vector<std::string>& outputs);
+  absl::Status AdoptOutputs(const std::vector<std::string>& outputs) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  uint64_t bytes() const;
+  uint64_t bytes() const { return bytes_; }
 
  private:
   WorkloadState(const sassay::v1::Workload& workload, const StateOptions& options)
@@ -64,35 +72,50 @@ class WorkloadState {
   absl::Status LoadGolden(const std::string& path);
   absl::Status Generate(const Definition& definition, uint64_t seed, absl::string_view distribution);
   void AddRounding(int output, Expected& expected) const;
+  void Count();
 
   const sassay::v1::Workload workload_;
   const int threads_;
   std::unique_ptr<Reference> reference_;  // null for kernels and golden tensors
   std::vector<std::string> inputs_;
+  absl::Mutex mutex_;               // held while the reference computes
   std::vector<Expected> expected_;  // empty until known
+  std::atomic<bool> known_{false};
+  std::atomic<uint64_t> bytes_{0};
   std::vector<Tolerance> tolerances_;
   std::vector<double> noise_of_rms_;
 };
 
-// The states used last, up to a number of bytes. Thread-compatible.
+// The states used last, up to a number of bytes, and those that somebody holds. Thread-safe: a state is made without
+// the lock; of two threads that make the same one, the first wins.
 class StateCache {
  public:
   StateCache(const StateOptions& options, uint64_t budget_bytes) : options_(options), budget_bytes_(budget_bytes) {}
 
   // The state, made if it is not there. Failures as WorkloadState::Create.
   absl::StatusOr<std::shared_ptr<WorkloadState>> Get(const sassay::v1::Workload& workload, uint64_t seed,
-                                                     absl::string_view distribution);
-  size_t size() const { return order_.size(); }
+                                                     absl::string_view distribution) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The state if it is there.
+  std::shared_ptr<WorkloadState> Find(const sassay::v1::Workload& workload, uint64_t seed,
+                                      absl::string_view distribution) ABSL_LOCKS_EXCLUDED(mutex_);
+  size_t size() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return order_.size();
+  }
   // Forgets what was used longest ago until the rest fits. States grow when their reference is computed.
-  void Trim();
+  void Trim() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Entry = std::pair<std::string, std::shared_ptr<WorkloadState>>;
 
+  std::shared_ptr<WorkloadState> FindLocked(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TrimLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const StateOptions options_;
   const uint64_t budget_bytes_;
-  std::list<Entry> order_;  // used last first
-  std::map<std::string, std::list<Entry>::iterator> index_;
+  mutable absl::Mutex mutex_;
+  std::list<Entry> order_ ABSL_GUARDED_BY(mutex_);  // used last first
+  std::map<std::string, std::list<Entry>::iterator> index_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sassay::judge

@@ -100,6 +100,47 @@ TEST_F(JudgeSupervisorTest, SeveralJobsTakeTurns) {
   EXPECT_EQ(answered, 4);
 }
 
+JudgeRequest LongPreparation(uint64_t id) {
+  JudgeRequest request = Preparation(id);
+  *request.mutable_prepare()->mutable_workload() = *WorkloadCatalog::BuiltIn().Resolve("gemm_n7168_k5120/M=128");
+  request.mutable_prepare()->mutable_needs(0)->set_size_bytes(128 * 7168 * 2);
+  return request;
+}
+
+// Its comparison needs seconds of arithmetic on any machine; what must not wait for it takes a tenth of that.
+TEST_F(JudgeSupervisorTest, ALongReferenceDelaysNoOtherCase) {
+  ASSERT_EQ(Ask(LongPreparation(1))->error(), "");
+  ASSERT_EQ(Ask(Preparation(2))->error(), "");
+  wire::KillSwitch kill_switch;
+  std::atomic<bool> long_one_ended{false};
+  std::thread asker([&] {
+    std::vector<UniqueFd> descriptors;
+    supervisor_->Ask(Comparison(1), descriptors, absl::InfiniteFuture(), &kill_switch).IgnoreError();
+    long_one_ended = true;
+  });
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Ask(Comparison(2))->error(), "");
+  EXPECT_FALSE(long_one_ended);
+  kill_switch.Pull();
+  asker.join();
+}
+
+TEST_F(JudgeSupervisorTest, ACancelledJobWaitsForNoReferenceAndItsCaseCanBeDropped) {
+  ASSERT_EQ(Ask(LongPreparation(1))->error(), "");
+  wire::KillSwitch kill_switch;
+  std::thread canceller([&] { kill_switch.Pull(); });
+  const auto cancelled = supervisor_->Ask(Comparison(1), descriptors_, absl::Now() + absl::Seconds(120), &kill_switch);
+  canceller.join();
+  EXPECT_EQ(cancelled.status().code(), absl::StatusCode::kCancelled);
+  JudgeRequest drop;
+  drop.set_case_id(1);
+  drop.mutable_drop();
+  const auto dropped = Ask(drop);
+  ASSERT_TRUE(dropped.ok()) << dropped.status();
+  EXPECT_EQ(dropped->error(), "") << "the reply is its own, not the comparison's";
+  EXPECT_EQ(Ask(Comparison(1))->error_code(), static_cast<int>(absl::StatusCode::kNotFound));
+  EXPECT_EQ(Ask(Preparation(2))->error(), "") << "the same judge goes on";
+}
+
 TEST(JudgeSupervisor, SaysWhyAJudgeCannotStart) {
   wire::WorkerOptions options = MemoryJudge();
   options.environment["MEMORY_JUDGE_REFUSES"] = "1";

@@ -37,11 +37,27 @@ class PooledRunner : public evaluate::CandidateRunner {
   const wire::KillSwitch::Guard guard_;  // after the runner, so that it goes first
 };
 
+// The judge as one job sees it: waiting ends when the job is cancelled. What cleans up is asked all the same.
+class JobsJudge : public evaluate::JudgePort {
+ public:
+  JobsJudge(JudgeSupervisor& judge, wire::KillSwitch& kill_switch) : judge_(judge), kill_switch_(kill_switch) {}
+
+  absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
+                                                 std::vector<UniqueFd>& descriptors, absl::Time deadline) override {
+    return judge_.Ask(request, descriptors, deadline, request.has_drop() ? nullptr : &kill_switch_);
+  }
+  uint64_t NewCase() override { return judge_.NewCase(); }
+
+ private:
+  JudgeSupervisor& judge_;
+  wire::KillSwitch& kill_switch_;
+};
+
 class PooledWorkers : public evaluate::Workers {
  public:
-  PooledWorkers(const std::string& specification, evaluate::JudgePort& judge, wire::RunnerPool& pool,
+  PooledWorkers(const std::string& specification, JudgeSupervisor& judge, wire::RunnerPool& pool,
                 wire::KillSwitch& kill_switch)
-      : specification_(specification), judge_(judge), pool_(pool), kill_switch_(kill_switch) {}
+      : specification_(specification), judge_(judge, kill_switch), pool_(pool), kill_switch_(kill_switch) {}
 
   absl::StatusOr<std::unique_ptr<evaluate::CandidateRunner>> StartRunner(RunMode mode, absl::Time deadline) override {
     ASSIGN_OR_RETURN(std::unique_ptr<wire::RunnerClient> runner,
@@ -52,7 +68,7 @@ class PooledWorkers : public evaluate::Workers {
 
  private:
   const std::string& specification_;
-  evaluate::JudgePort& judge_;
+  JobsJudge judge_;
   wire::RunnerPool& pool_;
   wire::KillSwitch& kill_switch_;
 };

@@ -1,5 +1,6 @@
 #include "profiler_service/wire/worker_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include <utility>
@@ -53,6 +54,20 @@ absl::StatusOr<std::vector<UniqueFd>> WorkerProcess::Receive(google::protobuf::M
   // An answer that crossed the kill on its way is no answer any more.
   if (!received.ok() || killed_) return Explain(received.status());
   return received;
+}
+
+absl::Status WorkerProcess::Send(const google::protobuf::MessageLite& request, absl::Time deadline) {
+  absl::Status sent = channel_.Send(request, {}, deadline);
+  if (!sent.ok()) process_.Kill();
+  return sent;
+}
+
+absl::StatusOr<Channel> WorkerProcess::Listen() const {
+  UniqueFd end(fcntl(channel_.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!end.valid()) return absl::InternalError(absl::StrCat("the ", name_, "'s channel cannot be duplicated"));
+  Channel ears(std::move(end));
+  ears.LimitReceived(kMaxReplyBytes);
+  return ears;
 }
 
 absl::Status WorkerProcess::Explain(const absl::Status& status) {

@@ -59,6 +59,13 @@ class WorkerProcess {
   // Waits for a message that nobody asked for: the "ready" of a fresh worker.
   absl::StatusOr<std::vector<UniqueFd>> Receive(google::protobuf::MessageLite& message, absl::Time deadline);
 
+  // For conversations in which replies come in any order: one thread at a time sends, another one alone receives from
+  // the second end that Listen gives. A failed Send kills the worker, so that the listener sees the end.
+  absl::Status Send(const google::protobuf::MessageLite& request, absl::Time deadline);
+  absl::StatusOr<Channel> Listen() const;
+  // Why the worker is lost, as Call's failures say it, for the listener's first failure.
+  absl::Status Explain(const absl::Status& status);
+
   // Whether the process has not ended yet.
   bool Alive() const;
   // SIGKILL to the worker and everything it started. Idempotent.
@@ -73,7 +80,6 @@ class WorkerProcess {
 
  private:
   WorkerProcess(std::string name, Subprocess process, Channel channel);
-  absl::Status Explain(const absl::Status& status);
   std::string HowItEnded();
 
   const std::string name_;
