@@ -153,6 +153,7 @@ absl::StatusOr<v1::Workload> MakeWorkload(const Definition& definition,
   uint64_t bytes = 0;
   for (const TensorDefinition& tensor : definition.inputs) {
     ASSIGN_OR_RETURN(*workload.add_inputs(), MakeTensor(definition, tensor, axes));
+    if (tensor.scalar) RETURN_IF_ERROR(ScalarValue(definition, *workload.inputs().rbegin(), axes).status());
     bytes += TensorBytes(*workload.inputs().rbegin());
   }
   for (const TensorDefinition& tensor : definition.outputs) {

@@ -1,6 +1,7 @@
 #include "common/workload/definition.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -200,6 +201,7 @@ class DefinitionReader {
     if (key == "flop") return ReadFlop(value, path);
     if (key == "required_sass") return ReadRequiredSass(value, path);
     if (key == "ranges") return ReadRanges(value, path);
+    if (key == "scalars") return ReadScalars(value, path);
     if (key == "suggested_axes") return ReadSuggestions(value, path);
     if (key == "sanitize_axes") {
       ASSIGN_OR_RETURN(definition_.sanitize_axes, ReadVariableAxes(value, path));
@@ -207,7 +209,7 @@ class DefinitionReader {
     }
     return Refuse(path,
                   "unknown key; known are reference, baseline, distributions, tolerance, sanitize_axes, flop, "
-                  "required_sass, ranges and suggested_axes");
+                  "required_sass, ranges, scalars and suggested_axes");
   }
 
   absl::Status ReadReference(const OrderedJson& value, const std::string& path) {
@@ -332,6 +334,26 @@ class DefinitionReader {
     return absl::OkStatus();
   }
 
+  absl::Status ReadScalars(const OrderedJson& value, const std::string& path) {
+    if (!value.is_object()) return JsonTypeError(path, "an object of scalar inputs", value);
+    for (const auto& [input, content] : value.items()) {
+      const std::string where = absl::StrCat(path, ".", input);
+      const bool known = std::any_of(
+          definition_.inputs.begin(), definition_.inputs.end(),
+          [&, &name = input](const TensorDefinition& tensor) { return tensor.scalar && tensor.name == name; });
+      if (!known) return Refuse(where, "no such scalar input (a scalar has \"shape\": null)");
+      ScalarDefinition& parsed = definition_.scalars[input];
+      if (content.is_number()) {
+        parsed.number = content.get<double>();
+        continue;
+      }
+      if (!content.is_string()) return JsonTypeError(where, "a number or an expression over axes", content);
+      parsed.formula = content.get<std::string>();
+      RETURN_IF_ERROR(CheckFormula(parsed.formula, where));
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::string> ReadBound(const OrderedJson& value, const std::string& path) const {
     std::string text = value.is_number() ? value.dump() : "";
     if (!value.is_number()) {
@@ -376,6 +398,40 @@ class DefinitionReader {
 absl::StatusOr<Definition> ParseDefinition(absl::string_view untrusted_json) {
   ASSIGN_OR_RETURN(const OrderedJson json, ParseJsonObject(untrusted_json, kMaxJsonBytes));
   return DefinitionReader(json).Read();
+}
+
+namespace {
+
+// Integers that a double holds exactly and the type at all.
+bool IntegerFits(v1::DType dtype, double value) {
+  const double limit = std::ldexp(1.0, std::min(53, 8 * static_cast<int>(DTypeBytes(dtype)) - 1));
+  if (value != std::trunc(value)) return false;
+  if (dtype == v1::DTYPE_BOOL) return value == 0 || value == 1;
+  if (dtype == v1::DTYPE_UINT8) return value >= 0 && value <= 255;
+  return value >= -limit && value <= limit - 1;
+}
+
+bool IsInteger(v1::DType dtype) { return dtype >= v1::DTYPE_INT64; }
+
+}  // namespace
+
+absl::StatusOr<double> ScalarValue(const Definition& definition, const v1::TensorSpec& scalar,
+                                   const std::map<std::string, int64_t>& axes) {
+  const auto given = definition.scalars.find(scalar.name());
+  if (given == definition.scalars.end()) return 1.0;
+  double value = given->second.number;
+  if (!given->second.formula.empty()) {
+    ASSIGN_OR_RETURN(value, EvaluateExpression(given->second.formula, axes));
+  }
+  if (!IsInteger(scalar.dtype()) || IntegerFits(scalar.dtype(), value)) return value;
+  return Refuse(absl::StrCat("sassay.scalars.", scalar.name()),
+                absl::StrCat(value, " is no ", DTypeName(scalar.dtype()), " (integers up to 2^53)"));
+}
+
+absl::StatusOr<double> ScalarValue(const v1::Workload& workload, const v1::TensorSpec& scalar) {
+  if (workload.definition_json().empty()) return 1.0;
+  ASSIGN_OR_RETURN(const Definition definition, ParseDefinition(workload.definition_json()));
+  return ScalarValue(definition, scalar, {workload.axes().begin(), workload.axes().end()});
 }
 
 v1::DType DTypeFromName(absl::string_view name) {

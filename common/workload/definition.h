@@ -14,8 +14,9 @@
 //       "sanitize_axes": {"M": 64},                                small values of *variable* axes; may be absent
 //       "flop": "2*M*N*K",                                         floating-point operations of one call
 //       "required_sass": {"sm_90a": "H", "sm_100a": "B"},          instruction family that must execute, by
-//       architecture "ranges": {"idx": {"minimum": 0, "maximum": "N-1"}},       values of integer or scalar inputs; may
-//       be absent "suggested_axes": [{"M": 256}, {"M": 64}]                  for lists and for small machines
+//       architecture "ranges": {"idx": {"minimum": 0, "maximum": "N-1"}},       values of integer inputs; may be absent
+//       "scalars": {"eps": 1e-6, "scale": "1/K"},                  values of scalar inputs; 1 where absent
+//       "suggested_axes": [{"M": 256}, {"M": 64}]                  for lists and for small machines
 //     } }
 //
 // A shape's extents are axis names or positive integers; `"shape": null` is a scalar, passed to run() by value.
@@ -85,6 +86,12 @@ struct RangeDefinition {
   std::string maximum;
 };
 
+// What run() gets for a scalar: a number, or an expression over axes where `formula` is not empty.
+struct ScalarDefinition {
+  double number = 1;
+  std::string formula;
+};
+
 // A parsed definition. A plain value; const members may be read from any thread.
 struct Definition {
   std::string name;
@@ -103,6 +110,7 @@ struct Definition {
   std::string flop;
   std::map<std::string, std::string> required_sass;
   std::map<std::string, RangeDefinition> ranges;
+  std::map<std::string, ScalarDefinition> scalars;
   std::vector<std::map<std::string, int64_t>> suggested_axes;
   // The JSON without white space, keys in file order (the order of tensors is part of the meaning).
   std::string canonical_json;
@@ -117,6 +125,13 @@ inline constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
 // INVALID_ARGUMENT naming the field, what was expected and what came. At most 1 MiB; doubled keys and unknown keys of
 // the `sassay` section are refused.
 absl::StatusOr<Definition> ParseDefinition(absl::string_view untrusted_json);
+
+// What a workload with these axes passes to run() for a scalar input; 1 where the definition says nothing. Capture and
+// judge both use it. INVALID_ARGUMENT if an integer or bool cannot hold the value.
+absl::StatusOr<double> ScalarValue(const Definition& definition, const sassay::v1::TensorSpec& scalar,
+                                   const std::map<std::string, int64_t>& axes);
+// The same of a resolved workload, by the definition that it carries.
+absl::StatusOr<double> ScalarValue(const sassay::v1::Workload& workload, const sassay::v1::TensorSpec& scalar);
 
 // "bfloat16" -> DTYPE_BFLOAT16; UNSPECIFIED if unknown.
 sassay::v1::DType DTypeFromName(absl::string_view name);

@@ -61,6 +61,39 @@ TEST(Definition, ReadsEveryField) {
   EXPECT_EQ(definition->suggested_axes.at(0).at("N"), 16);
 }
 
+// The value of kWhole's scalar `s` with `scalars` in its sassay section.
+absl::StatusOr<double> ScalarOf(absl::string_view scalars, absl::string_view dtype = "float32") {
+  const std::string json = absl::StrReplaceAll(
+      With("\"flop\": \"N*K\"", absl::StrCat("\"scalars\": ", scalars)),
+      {{"\"shape\": null, \"dtype\": \"float32\"", absl::StrCat("\"shape\": null, \"dtype\": \"", dtype, "\"")}});
+  auto definition = ParseDefinition(json);
+  if (!definition.ok()) return definition.status();
+  v1::TensorSpec scalar;
+  scalar.set_name("s");
+  scalar.set_dtype(definition->inputs[1].dtype);
+  return ScalarValue(*definition, scalar, {{"N", 4}, {"K", 64}});
+}
+
+TEST(Definition, ScalarsHaveTheValueThatTheDefinitionSays) {
+  EXPECT_EQ(*ScalarOf("{}"), 1) << "what is not said is 1";
+  EXPECT_EQ(*ScalarOf("{\"s\": 1e-6}"), 1e-6);
+  EXPECT_EQ(*ScalarOf("{\"s\": -2.5}"), -2.5);
+  EXPECT_EQ(*ScalarOf("{\"s\": \"1/K\"}"), 1.0 / 64);
+  EXPECT_EQ(*ScalarOf("{\"s\": \"N-1\"}", "int32"), 3);
+  EXPECT_EQ(*ScalarOf("{\"s\": -9007199254740992}", "int64"), -9007199254740992.0);
+}
+
+TEST(Definition, RefusesScalarsThatRunCannotGet) {
+  EXPECT_THAT(std::string(ScalarOf("{\"s\": 0.5}", "int32").status().message()),
+              HasSubstr("sassay.scalars.s: 0.5 is no int32"));
+  EXPECT_FALSE(ScalarOf("{\"s\": 2147483648}", "int32").ok());
+  EXPECT_FALSE(ScalarOf("{\"s\": 2}", "bool").ok());
+  EXPECT_FALSE(ScalarOf("{\"s\": -1}", "uint8").ok());
+  EXPECT_THAT(std::string(ScalarOf("{\"x\": 1}").status().message()), HasSubstr("sassay.scalars.x: no such scalar"));
+  EXPECT_THAT(std::string(ScalarOf("{\"s\": \"1/\"}").status().message()), HasSubstr("sassay.scalars.s"));
+  EXPECT_THAT(std::string(ScalarOf("{\"s\": [1]}").status().message()), HasSubstr("a number or an expression"));
+}
+
 TEST(Definition, APlainFlashInferDefinitionLoadsWithoutReference) {
   const auto definition = ParseDefinition(R"({"name": "rmsnorm_h128", "op_type": "rmsnorm",
       "axes": {"batch_size": {"type": "var", "description": "rows"}, "hidden_size": {"type": "const", "value": 128}},

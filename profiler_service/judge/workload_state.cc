@@ -101,6 +101,11 @@ absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed
   }
   const std::map<std::string, int64_t> axes(workload_.axes().begin(), workload_.axes().end());
   for (int i = 0; i < workload_.inputs_size(); ++i) {
+    if (workload_.inputs(i).scalar()) {
+      ASSIGN_OR_RETURN(const double value, ScalarValue(definition, workload_.inputs(i), axes));
+      inputs_.push_back(EncodeDoubles(workload_.inputs(i).dtype(), {value}));
+      continue;
+    }
     IntegerRange range;
     if (const auto found = definition.ranges.find(workload_.inputs(i).name()); found != definition.ranges.end()) {
       ASSIGN_OR_RETURN(const double minimum, EvaluateExpression(found->second.minimum, axes));
@@ -116,7 +121,7 @@ absl::Status WorkloadState::LoadGolden(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string file, ReadFile(path, uint64_t{8} << 30));
   ASSIGN_OR_RETURN(const auto tensors, ParseSafetensors(file));
   for (const sassay::v1::TensorSpec& input : workload_.inputs()) {
-    ASSIGN_OR_RETURN(std::string bytes, TakeTensor(tensors, input));
+    ASSIGN_OR_RETURN(std::string bytes, input.scalar() ? GoldenScalar(tensors, input) : TakeTensor(tensors, input));
     inputs_.push_back(std::move(bytes));
   }
   std::vector<std::string> outputs;
@@ -125,6 +130,17 @@ absl::Status WorkloadState::LoadGolden(const std::string& path) {
     outputs.push_back(std::move(bytes));
   }
   return AdoptOutputs(outputs);
+}
+
+// The file may leave a scalar out; one that it holds must be what run() gets.
+absl::StatusOr<std::string> WorkloadState::GoldenScalar(const std::map<std::string, StoredTensor>& tensors,
+                                                        const sassay::v1::TensorSpec& scalar) const {
+  ASSIGN_OR_RETURN(const double value, ScalarValue(workload_, scalar));
+  std::string bytes = EncodeDoubles(scalar.dtype(), {value});
+  const auto stored = tensors.find(scalar.name());
+  if (stored == tensors.end() || stored->second.bytes == bytes) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat("the golden file holds another ", scalar.name(), " than the ", value,
+                                                 " of sassay.scalars in ", workload_.definition()));
 }
 
 absl::StatusOr<const std::vector<Expected>*> WorkloadState::ExpectedOutputs() {

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/workload/catalog.h"
+#include "profiler_service/judge/inputs/safetensors.h"
 #include "profiler_service/judge/numerics/compare.h"
 #include "profiler_service/judge/reference/reference.h"
 #include "sassay/v1/workload.pb.h"
@@ -70,6 +71,8 @@ class WorkloadState {
       : workload_(workload), threads_(options.threads) {}
   absl::Status ReadTolerances(const Definition& definition);
   absl::Status LoadGolden(const std::string& path);
+  absl::StatusOr<std::string> GoldenScalar(const std::map<std::string, StoredTensor>& tensors,
+                                           const sassay::v1::TensorSpec& scalar) const;
   absl::Status Generate(const Definition& definition, uint64_t seed, absl::string_view distribution);
   void AddRounding(int output, Expected& expected) const;
   void Count();

@@ -45,6 +45,8 @@ class OperatorsTest : public ::testing::Test {
     CompileReference();
   }
 
+  std::unique_ptr<TemporaryDirectory> directory_;
+
   fs::path Folder() const { return directory_->path() / "workloads"; }
   fs::path Approved() const { return Folder() / "bundles" / absl::StrCat(Sha256Hex(reference_), ".bundle"); }
 
@@ -67,6 +69,11 @@ class OperatorsTest : public ::testing::Test {
     Define(Sha256Hex(reference_));
   }
 
+  static void Write(const fs::path& path, const std::string& content) {
+    const absl::Status status = WriteFileAtomically(path, content);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
   void Approve() { Write(Approved(), reference_); }
 
   // The candidate with each text replaced by another; a text that is not there is a broken test.
@@ -78,6 +85,10 @@ class OperatorsTest : public ::testing::Test {
     }
     const fs::path candidate = directory_->path() / source;
     Write(candidate, text);
+    return SubmitFile(candidate, workload);
+  }
+
+  nlohmann::json SubmitFile(const fs::path& candidate, const std::string& workload) {
     if (service_ == nullptr) StartService();
     if (service_ == nullptr) return {};
     AgentResult result = RunAgent({"submit", candidate.string(), "--workload", workload, "--definitions",
@@ -87,18 +98,12 @@ class OperatorsTest : public ::testing::Test {
   }
 
  private:
-  static void Write(const fs::path& path, const std::string& content) {
-    const absl::Status status = WriteFileAtomically(path, content);
-    ASSERT_TRUE(status.ok()) << status;
-  }
-
   void StartService() {
     auto service = Service::Start("", {"--workloads", Folder().string()});
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
   }
 
-  std::unique_ptr<TemporaryDirectory> directory_;
   std::unique_ptr<Service> service_;
   std::string reference_;
 };
@@ -170,6 +175,32 @@ TEST_F(OperatorsTest, AnIndexOffByOneInOneRowIsIncorrect) {
   EXPECT_THAT(verdict.value("reason", ""), HasSubstr("y: 1 of 64 elements are wrong; worst is y[63]: expected "));
   const nlohmann::json output = Output(verdict);
   EXPECT_EQ(output.value("worst_actual", 0.0), output.value("worst_expected", 0.0) + 1) << verdict.dump(2);
+}
+
+// y = alpha * x + beta / K over four elements, with golden tensors for alpha = -0.25 and beta = 3.
+TEST_F(OperatorsTest, ScalarsReachTheCandidateWithTheValuesOfTheDefinition) {
+  const std::string header =
+      R"({"x":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},"y":{"dtype":"F32","shape":[4],"data_offsets":[16,32]}})";
+  const float tensors[] = {1, 2, 3, 4, 0.5f, 0.25f, 0, -0.25f};
+  std::string golden(8, '\0');
+  golden[0] = static_cast<char>(header.size());
+  golden += header + std::string(reinterpret_cast<const char*>(tensors), sizeof(tensors));
+  Write(Folder() / "affine.safetensors", golden);
+  Write(Folder() / "affine.json", R"({"name": "affine", "axes": {"K": {"type": "const", "value": 4}},
+    "inputs": {"x": {"shape": ["K"], "dtype": "float32"}, "alpha": {"shape": null, "dtype": "float32"},
+               "beta": {"shape": null, "dtype": "int32"}, "scale": {"shape": null, "dtype": "float64"}},
+    "outputs": {"y": {"shape": ["K"], "dtype": "float32"}},
+    "sassay": {"reference": "golden:affine.safetensors", "scalars": {"alpha": -0.25, "beta": 3, "scale": "1/K"}}})");
+  Write(directory_->path() / "affine.cu", R"(#include <cuda_runtime.h>
+__global__ void Affine(const float* x, float alpha, int beta, double scale, float* y) {
+  y[threadIdx.x] = alpha * x[threadIdx.x] + beta * static_cast<float>(scale);
+}
+extern "C" void run(const float* x, float alpha, int beta, double scale, float* y, cudaStream_t stream) {
+  Affine<<<1, 4, 0, stream>>>(x, alpha, beta, scale, y);
+}
+)");
+  const nlohmann::json verdict = SubmitFile(directory_->path() / "affine.cu", "affine");
+  EXPECT_VERDICT(verdict, "CORRECT", "OK");
 }
 
 }  // namespace

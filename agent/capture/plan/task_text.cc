@@ -1,7 +1,9 @@
 #include "agent/capture/plan/task_text.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
+#include "common/workload/definition.h"
 
 namespace sassay::capture {
 namespace {
@@ -35,20 +37,22 @@ absl::Status AppendTensor(const v1::TensorSpec& tensor, std::string& text) {
   return absl::OkStatus();
 }
 
-// The definition gives scalars no value of their own; 1 keeps every launch shape alive.
-void AppendScalar(const v1::TensorSpec& scalar, std::string& text) {
-  if (scalar.dtype() == v1::DTYPE_FLOAT64) {
-    absl::StrAppend(&text, "float64 1\n");
+absl::Status AppendScalar(const v1::Workload& workload, const v1::TensorSpec& scalar, std::string& text) {
+  ASSIGN_OR_RETURN(const double value, ScalarValue(workload, scalar));
+  if (!IsFloatingPoint(scalar.dtype())) {
+    absl::StrAppend(&text, "integer ", static_cast<int64_t>(value), "\n");
   } else {
-    absl::StrAppend(&text, IsFloatingPoint(scalar.dtype()) ? "float32 1\n" : "integer 1\n");
+    const absl::string_view type = scalar.dtype() == v1::DTYPE_FLOAT64 ? "float64" : "float32";
+    absl::StrAppend(&text, type, absl::StrFormat(" %.17g\n", value));
   }
+  return absl::OkStatus();
 }
 
 template <typename Tensors>
-absl::Status AppendArguments(const Tensors& tensors, std::string& text) {
+absl::Status AppendArguments(const v1::Workload& workload, const Tensors& tensors, std::string& text) {
   for (const v1::TensorSpec& tensor : tensors) {
     if (tensor.scalar()) {
-      AppendScalar(tensor, text);
+      RETURN_IF_ERROR(AppendScalar(workload, tensor, text));
     } else {
       RETURN_IF_ERROR(AppendTensor(tensor, text));
     }
@@ -127,8 +131,8 @@ absl::StatusOr<std::string> WriteTask(const v1::Workload& workload, const Cubin&
   for (const CubinVariable& variable : cubin.variables()) {
     absl::StrAppend(&text, "symbol ", variable.name, " ", variable.size_bytes, "\n");
   }
-  RETURN_IF_ERROR(AppendArguments(workload.inputs(), text));
-  RETURN_IF_ERROR(AppendArguments(workload.outputs(), text));
+  RETURN_IF_ERROR(AppendArguments(workload, workload.inputs(), text));
+  RETURN_IF_ERROR(AppendArguments(workload, workload.outputs(), text));
   for (const std::string& axis : workload.variable_axes()) {
     const auto value = workload.axes().find(axis);
     if (value == workload.axes().end())
