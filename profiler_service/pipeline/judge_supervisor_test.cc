@@ -84,7 +84,7 @@ TEST_F(JudgeSupervisorTest, AKilledJudgeIsReplacedAndItsCasesAreGone) {
   EXPECT_EQ(Ask(Preparation(2))->error(), "");
 }
 
-TEST_F(JudgeSupervisorTest, SeveralJobsTakeTurns) {
+TEST_F(JudgeSupervisorTest, SeveralJobsAtOnceGetTheirOwnAnswers) {
   std::vector<std::thread> threads;
   std::atomic<int> answered{0};
   for (int i = 0; i < 4; ++i) {
