@@ -39,8 +39,9 @@ struct QueueOptions {
   absl::Duration lease = absl::Seconds(30);
   // Attempts before an INFRA_ERROR stands.
   uint32_t max_attempts = 3;
-  // Deaths in a row of the process that ran it before a submission is given up.
-  uint32_t max_losses = 3;
+  // Deaths in a row of the process that ran it before a submission is given up. A death counts against everything that
+  // ran then, most of it innocent, so the number is generous.
+  uint32_t max_losses = 10;
   // Time of day; tests bring their own.
   std::function<absl::Time()> now = absl::Now;
 };

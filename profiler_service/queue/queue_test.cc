@@ -199,7 +199,7 @@ TEST_F(QueueTest, ASubmissionThatKillsItsProcessEachTimeIsGivenUp) {
   }
   const Verdict verdict = VerdictOf("ann", id);
   EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_INFRA_ERROR);
-  EXPECT_THAT(verdict.reason(), HasSubstr("3 times in a row"));
+  EXPECT_THAT(verdict.reason(), HasSubstr(absl::StrCat(options_.max_losses, " times in a row")));
 }
 
 TEST_F(QueueTest, ACancellationSurvivesACrash) {

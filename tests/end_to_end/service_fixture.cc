@@ -14,11 +14,6 @@
 namespace sassay::testing {
 namespace {
 
-std::string Required(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? "" : value;
-}
-
 // What the programs need to find their tools, and nothing of the developer's own configuration.
 std::map<std::string, std::string> Environment(const std::string& home) {
   std::map<std::string, std::string> environment = {{"HOME", home}, {"XDG_CONFIG_HOME", home + "/config"}};
@@ -26,7 +21,7 @@ std::map<std::string, std::string> Environment(const std::string& home) {
     if (const char* value = std::getenv(name)) environment[name] = value;
   }
   // One compile cache for the whole run of tests, in the build tree.
-  environment["XDG_CACHE_HOME"] = Required("SASSAY_TEST_BIN") + "/../tests/cache";
+  environment["XDG_CACHE_HOME"] = std::string(SASSAY_PROGRAMS) + "/../tests/cache";
   return environment;
 }
 
@@ -52,8 +47,8 @@ absl::Status WaitForFile(const std::filesystem::path& directory, const std::stri
 
 }  // namespace
 
-std::string Program(const std::string& name) { return Required("SASSAY_TEST_BIN") + "/" + name; }
-std::string SourcePath(const std::string& relative) { return Required("SASSAY_TEST_SOURCE") + "/" + relative; }
+std::string Program(const std::string& name) { return std::string(SASSAY_PROGRAMS) + "/" + name; }
+std::string SourcePath(const std::string& relative) { return std::string(SASSAY_SOURCE_DIR) + "/" + relative; }
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Start(const std::string& state,
                                                         const std::vector<std::string>& arguments) {

@@ -11,6 +11,7 @@ check() { # description, ok?
   if [[ $2 == 0 ]]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED  $1"; fi
 }
 
+export SASSAY_TEST_BIN=$PWD/bin
 for test in tests/*_test; do
   "$test" --gtest_brief=1 >"$state/test.log" 2>&1
   status=$?

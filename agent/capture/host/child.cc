@@ -81,10 +81,14 @@ void RememberRange(void* library) {
   Session::Get().SetCandidateRange(base, end);
 }
 
-void* LoadCandidate(const Task& task) {
-  if (!task.tvm_ffi_library.empty() && dlopen(task.tvm_ffi_library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+void LoadTvmFfi(const Task& task) {
+  if (!task.tvm_ffi || task.tvm_ffi_library.empty()) return;
+  if (dlopen(task.tvm_ffi_library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     FailOurselves(std::string("cannot load ") + task.tvm_ffi_library + ": " + dlerror());
   }
+}
+
+void* LoadCandidate(const Task& task) {
   // Static initialisers of the candidate belong to the first call.
   Session::Get().BeginCall(1);
   void* library = dlopen(task.library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -148,7 +152,8 @@ extern "C" __attribute__((visibility("default"))) void SassayCaptureChildMain() 
   Session& session = Session::Get();
   session.Start(std::move(task), kRecordFd);
   LimitCoreDumps();
-  InstallCrashHandlers();
+  LoadTvmFfi(session.task());
+  InstallCrashHandlers();  // after libtvm_ffi, which brings a handler of its own
   if (const char* missing = ForbidProcesses()) FailOurselves(missing);
   void* library = LoadCandidate(session.task());
   const std::string entry = (session.task().tvm_ffi ? "__tvm_ffi_" : "") + session.task().entry;
