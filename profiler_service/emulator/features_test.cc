@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "profiler_service/emulator/ops/numeric.h"
+#include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/testing/emulator_fixture.h"
 
 namespace sassay::emulator {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
-#include "profiler_service/emulator/ops/access.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
 #include "profiler_service/emulator/ops/system_calls.h"

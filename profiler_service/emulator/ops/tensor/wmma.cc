@@ -2,12 +2,12 @@
 #include <cstring>
 #include <vector>
 
+#include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
-#include "profiler_service/emulator/ops/access.h"
+#include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
-#include "profiler_service/emulator/ops/matrix.h"
-#include "profiler_service/emulator/ops/numeric.h"
+#include "profiler_service/emulator/ops/tensor/matrix.h"
 
 // wmma: how a fragment spreads over lanes is the implementation's own affair. For m16n16 it is laid out as on hardware
 // (two m16n8 products side by side), because some kernels rely on it; for the other shapes it is row by row.

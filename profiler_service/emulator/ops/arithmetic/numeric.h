@@ -1,7 +1,7 @@
 // Numbers as PTX has them: 16-bit formats, directed rounding, flushing of subnormals. Everything here rounds once:
 // results are exact in double or carry a sticky bit until the one rounding to the target.
-#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_NUMERIC_H_
-#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_NUMERIC_H_
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ARITHMETIC_NUMERIC_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ARITHMETIC_NUMERIC_H_
 
 #include <bit>
 #include <cmath>
@@ -111,4 +111,4 @@ inline float Canonical(float value) { return value != value ? std::bit_cast<floa
 
 }  // namespace sassay::emulator
 
-#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_NUMERIC_H_
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ARITHMETIC_NUMERIC_H_

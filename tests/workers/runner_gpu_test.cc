@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "common/toolchain/toolchain.h"
-#include "profiler_service/runner/runner_fixture.h"
 #include "profiler_service/timing/timing.h"
+#include "tests/workers/runner_fixture.h"
 
 namespace sassay::runner {
 namespace {

@@ -1,4 +1,4 @@
-#include "profiler_service/emulator/ops/access.h"
+#include "profiler_service/emulator/exec/access.h"
 
 #include <bit>
 #include <cstring>

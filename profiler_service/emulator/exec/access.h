@@ -1,7 +1,7 @@
 // Every access to memory by device code goes through here: addresses of 32 lanes become host pointers, or findings.
 // This is the one place that keeps hostile PTX inside the device's memory.
-#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ACCESS_H_
-#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ACCESS_H_
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_ACCESS_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_ACCESS_H_
 
 #include <cstdint>
 
@@ -55,4 +55,4 @@ AccessFacts ParseAccess(const Decoder& decoder, const ptx::Operand& address);
 
 }  // namespace sassay::emulator
 
-#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_ACCESS_H_
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_ACCESS_H_

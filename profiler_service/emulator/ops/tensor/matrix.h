@@ -1,6 +1,6 @@
 // Small matrix products as mma.sync and wmma do them: fragments spread over a warp's lanes (PTX ISA 9.0, 9.7.14).
-#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_MATRIX_H_
-#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_MATRIX_H_
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_TENSOR_MATRIX_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_TENSOR_MATRIX_H_
 
 #include <cstdint>
 
@@ -37,4 +37,4 @@ struct MatrixProduct {
 
 }  // namespace sassay::emulator
 
-#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_MATRIX_H_
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_TENSOR_MATRIX_H_

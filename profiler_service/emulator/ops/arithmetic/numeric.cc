@@ -1,4 +1,4 @@
-#include "profiler_service/emulator/ops/numeric.h"
+#include "profiler_service/emulator/ops/arithmetic/numeric.h"
 
 #include <algorithm>
 #include <limits>

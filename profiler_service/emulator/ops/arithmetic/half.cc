@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
-#include "profiler_service/emulator/ops/numeric.h"
 
 namespace sassay::emulator {
 namespace {

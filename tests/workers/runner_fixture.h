@@ -1,6 +1,6 @@
 // For tests alone: a judge's memory, and runners of profiler-runner that work in it, on any device.
-#ifndef SASSAY_PROFILER_SERVICE_RUNNER_RUNNER_FIXTURE_H_
-#define SASSAY_PROFILER_SERVICE_RUNNER_RUNNER_FIXTURE_H_
+#ifndef SASSAY_TESTS_WORKERS_RUNNER_FIXTURE_H_
+#define SASSAY_TESTS_WORKERS_RUNNER_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
@@ -117,4 +117,4 @@ class RunnerFixture : public testing::Test {
 
 }  // namespace sassay::runner
 
-#endif  // SASSAY_PROFILER_SERVICE_RUNNER_RUNNER_FIXTURE_H_
+#endif  // SASSAY_TESTS_WORKERS_RUNNER_FIXTURE_H_

@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
-#include "profiler_service/emulator/ops/numeric.h"
 
 // The approximate functions are computed to float precision, which is at least what hardware promises; their last bits
 // differ from silicon's.

@@ -3,9 +3,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
-#include "profiler_service/emulator/ops/numeric.h"
 
 namespace sassay::emulator {
 namespace {

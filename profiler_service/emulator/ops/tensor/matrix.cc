@@ -1,14 +1,14 @@
-#include "profiler_service/emulator/ops/matrix.h"
+#include "profiler_service/emulator/ops/tensor/matrix.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
-#include "profiler_service/emulator/ops/access.h"
+#include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
-#include "profiler_service/emulator/ops/numeric.h"
 
 namespace sassay::emulator {
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "profiler_service/runner/runner_fixture.h"
+#include "tests/workers/runner_fixture.h"
 
 namespace sassay::runner {
 namespace {
