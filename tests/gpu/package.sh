@@ -19,7 +19,7 @@ for test in $(ctest --test-dir build/release -N -L gpu | sed -n 's/.*: \([a-z_]*
 done
 cp build/release/tests/test_kernels.ptx "$folder/tests/"
 # Libraries that only the tests need.
-ldd "$folder"/tests/* 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
+ldd "$folder"/tests/*_test 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
   grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux-x86-64)\.so' | xargs -r -I{} cp -Lu {} "$folder/lib/"
 
 # A candidate whose second line reads "// on cuda: STATUS CODE" ends otherwise on a GPU than on the emulated device.
