@@ -204,6 +204,14 @@ const Explanation kCodes[] = {
      "Look for missing synchronisation; reset counters at the end of each call.",
      "two runs differ at 37 elements, by up to 3.5"},
 
+    {VERDICT_CODE_TIMED_OUTPUT_WRONG,
+     VERDICT_STATUS_INCORRECT_NUMERICAL,
+     STAGE_TIMING,
+     "The outputs of the timed calls are wrong although those of the checked calls were right.",
+     {"a race that seldom shows", "results kept from an earlier call", "behaviour that depends on the number of calls"},
+     "Look for a missing barrier or fence, and compute the output from the inputs in every call.",
+     "timed call 17: 65536 of 65536 elements wrong"},
+
     {VERDICT_CODE_FASTER_THAN_PHYSICS,
      VERDICT_STATUS_CHEATING,
      STAGE_TIMING,
@@ -211,13 +219,6 @@ const Explanation kCodes[] = {
      {"work that is skipped when it is not checked", "work moved out of the timed window"},
      "Do the whole work in every call.",
      "0.8 µs for 33.5 MFLOP and 393216 bytes"},
-    {VERDICT_CODE_TIMED_OUTPUT_WRONG,
-     VERDICT_STATUS_CHEATING,
-     STAGE_TIMING,
-     "The outputs of the timed calls are wrong although those of the checked calls were right.",
-     {"results kept from an earlier call", "behaviour that depends on the number of calls"},
-     "Compute the output from the inputs in every call.",
-     "timed call 17: 65536 of 65536 elements wrong"},
 
     {VERDICT_CODE_EMULATOR_LACKS,
      kInfrastructure,

@@ -237,11 +237,11 @@ TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {
   EXPECT_EQ(lane_->timed_, 1);
 }
 
-TEST_F(PipelineTest, KernelThatRestsWhileItIsTimedIsACheat) {
+TEST_F(PipelineTest, KernelThatRestsWhileItIsTimedIsWrong) {
   Build(evaluate::HonestGemm);
   lane_->timed_calls_ = {evaluate::HonestGemm, [](int, Tensors&) { return evaluate::Ended(); }};
   const Verdict verdict = Run();
-  EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_CHEATING);
+  EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_INCORRECT_NUMERICAL);
   EXPECT_EQ(verdict.code(), sassay::v1::VERDICT_CODE_TIMED_OUTPUT_WRONG) << verdict.reason();
   EXPECT_EQ(OutcomeOf(verdict, STAGE_TIMING), StageReport::FAILED);
   EXPECT_FALSE(verdict.scorable());

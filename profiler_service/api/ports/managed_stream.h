@@ -47,7 +47,7 @@ class ManagedStream : public Reactor, public OpenStream, public std::enable_shar
       }
       finished_ = true;
     }
-    this->Finish(ToGrpc(status));
+    Leave(status);
   }
 
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
@@ -68,7 +68,7 @@ class ManagedStream : public Reactor, public OpenStream, public std::enable_shar
       finished_ = true;
       end = *end_;
     }
-    this->Finish(ToGrpc(end));
+    Leave(end);
     return false;
   }
   // Claims the right to one operation. False: one is under way, or the stream has ended.
@@ -86,12 +86,18 @@ class ManagedStream : public Reactor, public OpenStream, public std::enable_shar
       if (finished_) return;
       finished_ = true;
     }
-    this->Finish(ToGrpc(status));
+    Leave(status);
   }
   PortContext& port_;
   grpc::CallbackServerContext& context_;
 
  private:
+  // The place is free before the client hears of the end, so that its next stream finds it.
+  void Leave(const absl::Status& status) {
+    port_.streams.Remove(this);
+    this->Finish(ToGrpc(status));
+  }
+
   absl::Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = true;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

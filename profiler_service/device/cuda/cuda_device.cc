@@ -122,6 +122,8 @@ CUresult CudaDevice::Poll(absl::Time deadline) {
   absl::Duration nap = absl::Microseconds(20);
   for (;;) {
     const CUresult result = driver_.cuStreamQuery(stream_);
+    // The device's printf is handed out by a synchronization only; after a successful query it does not wait.
+    if (result == CUDA_SUCCESS) return driver_.cuStreamSynchronize(stream_);
     if (result != CUDA_ERROR_NOT_READY) return result;
     const absl::Time now = absl::Now();
     if (now >= deadline) return CUDA_ERROR_NOT_READY;

@@ -30,6 +30,7 @@ namespace sassay::device::cuda {
   X(cuCtxResetPersistingL2Cache)    \
   X(cuStreamCreate)                 \
   X(cuStreamQuery)                  \
+  X(cuStreamSynchronize)            \
   X(cuStreamDestroy)                \
   X(cuEventCreate)                  \
   X(cuEventRecord)                  \

@@ -1,5 +1,5 @@
 // expect: CORRECT OK workload=gemm_n256_k256/M=64
-// on cuda: CHEATING TIMED_OUTPUT_WRONG
+// on cuda: INCORRECT_NUMERICAL TIMED_OUTPUT_WRONG
 // Right for as many calls as an evaluation makes, idle from the thirtieth on: only a timed runner gets that far.
 #include <cuda_bf16.h>
 
