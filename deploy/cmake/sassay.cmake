@@ -56,6 +56,8 @@ function(sassay_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE sassay_options ${ARG_DEPS})
+  # An RPATH, unlike a RUNPATH, also serves the libraries that the program's libraries need: an installed folder travels.
+  target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
   install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()
 
