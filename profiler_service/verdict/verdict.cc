@@ -80,7 +80,7 @@ class Decider {
     if (const sassay::v1::Finding* finding = Conviction(evaluate); finding != nullptr) {
       return Cause(sassay::v1::STAGE_SANITIZE, finding->code(), Line(*finding));
     }
-    if (evaluate != nullptr) return Cause(sassay::v1::STAGE_EVALUATE, *evaluate);
+    if (evaluate != nullptr) return Cause(sassay::v1::STAGE_EVALUATE, Named(*evaluate));
     if (seen_.timing.has_value() && seen_.timing->failure.has_value()) {
       return Cause(sassay::v1::STAGE_TIMING, *seen_.timing->failure);
     }
@@ -95,6 +95,17 @@ class Decider {
     if (evaluate != nullptr && SpeaksForItself(evaluate->code)) return nullptr;
     if (!seen_.sanitize.has_value() || seen_.sanitize->convicting.empty()) return nullptr;
     return &seen_.sanitize->convicting.front();
+  }
+
+  // A driver calls several faults by one name. That there was a fault the plain run has shown; which one, and where, a
+  // tool may add.
+  Failure Named(const Failure& failure) const {
+    if (failure.code != sassay::v1::VERDICT_CODE_LAUNCH_FAILED || !seen_.sanitize.has_value()) return failure;
+    for (const sassay::v1::Finding& finding : seen_.sanitize->advisory) {
+      if (finding.code() == failure.code || StatusOf(finding.code()) != StatusOf(failure.code)) continue;
+      return {finding.code(), Line(finding), {finding}, failure.warps};
+    }
+    return failure;
   }
 
   void Cause(Stage stage, VerdictCode code, const std::string& reason) {

@@ -205,6 +205,29 @@ TEST(Verdict, TimeoutsCarryWhereTheWarpsStood) {
   EXPECT_EQ(verdict.details().warps_size(), kMaxWarps);
 }
 
+TEST(Verdict, AToolNamesTheFaultThatTheDriverDidNot) {
+  Observations seen = Clean();
+  seen.evaluate->failure = Failed(VERDICT_CODE_LAUNCH_FAILED);
+  sassay::v1::Finding trap;
+  trap.set_code(VERDICT_CODE_TRAP);
+  trap.set_message("Trace/breakpoint trap by thread (0,0,0) of block (5,0,0) in gemm at trap.cu:12");
+  seen.sanitize.emplace().advisory = {trap};
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_RUNTIME_ERROR);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_TRAP);
+  EXPECT_EQ(verdict.stage(), STAGE_EVALUATE);
+  EXPECT_THAT(verdict.reason(), ::testing::HasSubstr("trap.cu:12"));
+}
+
+TEST(Verdict, AToolThatAdvisesOfMemoryDoesNotRenameALaunchFailure) {
+  Observations seen = Clean();
+  seen.evaluate->failure = Failed(VERDICT_CODE_LAUNCH_FAILED);
+  sassay::v1::Finding race;
+  race.set_code(VERDICT_CODE_SHARED_RACE);
+  seen.sanitize.emplace().advisory = {race};
+  EXPECT_EQ(Decide(seen).code(), VERDICT_CODE_LAUNCH_FAILED);
+}
+
 TEST(Verdict, CheatingIsFoundByTiming) {
   Observations seen = Clean();
   seen.timing.emplace().failure = Failed(VERDICT_CODE_FASTER_THAN_PHYSICS);

@@ -1,5 +1,4 @@
 // expect: RUNTIME_ERROR TRAP workload=gemm_n256_k256/M=64
-// on cuda: RUNTIME_ERROR TRAP,LAUNCH_FAILED
 // Traps in one block.
 #include <cuda_bf16.h>
 
