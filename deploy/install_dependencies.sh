@@ -24,7 +24,8 @@ cuda_wheels=(
 tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78)
 
 missing_packages() {
-  dpkg-query -W -f='${Package} ${Status}\n' "$@" 2>/dev/null | awk '/ok installed$/ {print $1}' | sed 's/:.*//' | sort -u >"$known"
+  # dpkg-query fails where one of the packages is unknown, which is what we are here for.
+  { dpkg-query -W -f='${Package} ${Status}\n' "$@" 2>/dev/null || true; } | awk '/ok installed$/ {print $1}' | sed 's/:.*//' | sort -u >"$known"
   printf '%s\n' "$@" | sort -u | comm -23 - "$known"
 }
 
