@@ -42,7 +42,9 @@ class ManagedStream : public Reactor, public OpenStream, public std::enable_shar
       if (finished_) return;
       if (busy_) {
         if (!end_.has_value()) end_ = status;
-        context_.TryCancel();
+        // Cancelling would hide from the client why the stream ends. A service that stops can wait for the operation,
+        // its shutdown ends what still hangs; a revoked token cannot.
+        if (!absl::IsUnavailable(status)) context_.TryCancel();
         return;
       }
       finished_ = true;
