@@ -301,19 +301,25 @@ class JobRun {
     CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
     if (absl::Status status = buffers.Prepare(); !status.ok()) return status;
     sanitize::SanitizeRequest request;
-    request.device = lane_->specification();
-    request.bundle = &buffers.bundle();
-    request.regions = buffers.regions();
-    request.descriptors = buffers.descriptors();
+    Lend(buffers, request);
     request.poison_seed = seeds_->Get("poison sanitize", 0);
-    request.refill_after_setup = [&buffers] { return buffers.Refill(); };
     request.deadline = SanitizeDeadline();
-    request.kill_switch = &kill_switch_;
     const auto result = lane_->Sanitize(request);
     if (!result.ok()) return result.status();
     report.set_device_ns(result->last_reply.device_ns());
     Take(*result, seen);
     return absl::OkStatus();
+  }
+
+  // What every stage that runs the candidate needs: the device, the plan, and the judge's buffers for it.
+  template <typename Request>
+  void Lend(CandidateBuffers& buffers, Request& request) {
+    request.device = lane_->specification();
+    request.bundle = &buffers.bundle();
+    request.regions = buffers.regions();
+    request.descriptors = buffers.descriptors();
+    request.refill_after_setup = [&buffers] { return buffers.Refill(); };
+    request.kill_switch = &kill_switch_;
   }
 
   absl::Duration SanitizeDeadline() const {
@@ -391,14 +397,9 @@ class JobRun {
     CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
     if (absl::Status status = buffers.Prepare(); !status.ok()) return status;
     timing::TimingRequest request;
-    request.device = lane_->specification();
-    request.bundle = &buffers.bundle();
-    request.regions = buffers.regions();
-    request.descriptors = buffers.descriptors();
+    Lend(buffers, request);
     request.poison_seed = seeds_->Get("poison timing", 0);
-    request.refill_after_setup = [&buffers] { return buffers.Refill(); };
     request.deadline = std::clamp(job_.deadline - absl::Now(), absl::Milliseconds(1), absl::Seconds(60));
-    request.kill_switch = &kill_switch_;
     CheckTimedCalls(buffers, request);
     return lane_->Time(request);
   }
