@@ -24,6 +24,7 @@ constexpr Key kKeys[] = {
     {"cache_dir", kPath, "", "", false, false, "compile cache; default $XDG_CACHE_HOME/sassay or ~/.cache/sassay"},
     {"cert_file", kPath, "", "", false, false, "PEM file with the client's certificate, for mutual TLS"},
     {"color", kChoice, "auto", "auto|always|never", false, true, "colours on the terminal"},
+    {"compile_deadline", kDuration, "2m", "", false, true, "how long one compilation may take"},
     {"cuda_home", kPath, "", "", false, false, "CUDA toolkit; default $CUDA_HOME, /usr/local/cuda, then PATH"},
     {"definitions", kPathList, "", "", false, true, "folders with workload definitions of your own"},
     {"device", kText, "", "", false, true,

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct DeviceInfo {
   std::string driver_version;  // empty on an emulated device
   uint32_t multiprocessors = 0;
   uint64_t memory_bytes = 0;
+  // What host code asks before it chooses a shape, by the runtime API's name ("cudaDevAttrL2CacheSize"). Empty on an
+  // emulated device, which is whatever a plan was captured for.
+  std::map<std::string, int64_t> attributes;
 };
 
 // Memory that another process can map: the judge makes it, the runner maps it.

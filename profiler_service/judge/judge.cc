@@ -60,6 +60,7 @@ JudgeReply Judge::Ready() const {
   device->set_driver_version(device_.info().driver_version);
   device->set_multiprocessors(device_.info().multiprocessors);
   device->set_memory_bytes(device_.info().memory_bytes);
+  device->mutable_attributes()->insert(device_.info().attributes.begin(), device_.info().attributes.end());
   return reply;
 }
 

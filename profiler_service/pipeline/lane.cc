@@ -9,6 +9,7 @@ admission::DeviceFacts FactsOf(const Lane& lane) {
   facts.emulated = lane.emulated();
   facts.multiprocessors = lane.device().multiprocessors();
   facts.memory_bytes = lane.device().memory_bytes();
+  facts.attributes.insert(lane.device().attributes().begin(), lane.device().attributes().end());
   return facts;
 }
 

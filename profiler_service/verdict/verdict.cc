@@ -67,7 +67,7 @@ class Decider {
     verdict_.set_status(StatusOf(verdict_.code()));
     Describe();
     Attach();
-    verdict_.set_scorable(Scorable());
+    Score();
     return verdict_;
   }
 
@@ -151,7 +151,7 @@ class Decider {
     for (const std::string& warning : seen_.warnings) verdict_.mutable_details()->add_warnings(warning);
     DescribeEvaluate();
     DescribeSanitize();
-    if (seen_.replayed) Note("replayed with earlier seeds: not scorable");
+    if (seen_.replayed) Note("not scorable: replayed with earlier seeds");
   }
 
   void DescribeEvaluate() {
@@ -192,11 +192,23 @@ class Decider {
     verdict_.mutable_versions()->set_sassay(SASSAY_VERSION);
   }
 
-  bool Scorable() const {
-    return verdict_.status() == sassay::v1::VERDICT_STATUS_CORRECT && seen_.evaluate.has_value() &&
-           seen_.provenance == sassay::v1::PROVENANCE_VERIFIED &&
-           seen_.capture_profile == sassay::v1::CAPTURE_PROFILE_STRICT && !seen_.excluded.has_value() &&
-           !seen_.replayed;
+  bool Sanitized() const { return seen_.sanitize.has_value() && seen_.sanitize->unavailable.empty(); }
+
+  std::vector<std::string> WhyNotScorable() const {
+    std::vector<std::string> why;
+    if (!seen_.evaluate.has_value()) why.push_back("not evaluated");
+    if (!Sanitized()) why.push_back("not sanitized");
+    if (seen_.provenance != sassay::v1::PROVENANCE_VERIFIED) why.push_back("provenance not verified");
+    if (seen_.capture_profile != sassay::v1::CAPTURE_PROFILE_STRICT) why.push_back("not captured in strict");
+    if (seen_.excluded.has_value()) why.push_back("excluded by the monitor");
+    return why;
+  }
+
+  void Score() {
+    if (verdict_.status() != sassay::v1::VERDICT_STATUS_CORRECT) return;
+    const std::vector<std::string> why = WhyNotScorable();
+    verdict_.set_scorable(why.empty() && !seen_.replayed);
+    if (!why.empty()) Note(absl::StrCat("not scorable: ", absl::StrJoin(why, "; ")));
   }
 
   const Observations& seen_;

@@ -11,7 +11,8 @@
 //   7. otherwise                                       CORRECT
 // A stage that could not run is a note, never guilt and never innocence.
 //
-// Scorable: CORRECT, VERIFIED, captured strictly, not excluded, and with seeds that nobody could know.
+// Scorable: CORRECT, VERIFIED, captured strictly, seen by the sanitizer, not excluded, and with seeds that nobody could
+// know.
 #ifndef SASSAY_PROFILER_SERVICE_VERDICT_VERDICT_H_
 #define SASSAY_PROFILER_SERVICE_VERDICT_VERDICT_H_
 

@@ -53,19 +53,22 @@ TEST(Verdict, CleanStagesAreCorrectAndScorable) {
 }
 
 // Each of these takes the score away and nothing else.
-TEST(Verdict, ScoresOnlyVerifiedStrictUnexcludedFreshRuns) {
+TEST(Verdict, ScoresOnlyVerifiedStrictSanitizedUnexcludedFreshRunsAndSaysWhyNot) {
   for (const std::function<void(Observations&)>& spoil : std::vector<std::function<void(Observations&)>>{
            [](Observations& seen) { seen.provenance = PROVENANCE_CLAIMED; },
            [](Observations& seen) { seen.capture_profile = CAPTURE_PROFILE_LENIENT; },
            [](Observations& seen) { seen.excluded.emplace(); },
            [](Observations& seen) { seen.replayed = true; },
            [](Observations& seen) { seen.evaluate.reset(); },
+           [](Observations& seen) { seen.sanitize.reset(); },
+           [](Observations& seen) { seen.sanitize->unavailable = "compute-sanitizer is not installed"; },
        }) {
     Observations seen = Clean();
     spoil(seen);
     const Verdict verdict = Decide(seen);
     EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
     EXPECT_FALSE(verdict.scorable());
+    EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("not scorable: ")));
   }
 }
 

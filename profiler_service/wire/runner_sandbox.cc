@@ -1,5 +1,7 @@
 #include "profiler_service/wire/runner_sandbox.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -17,16 +19,24 @@ constexpr uint64_t kProcesses = 4096;
 
 // AddressSanitizer and ThreadSanitizer reserve terabytes.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kEmulatorAddressSpace = 0;
+constexpr bool kLimitEmulator = false;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr uint64_t kEmulatorAddressSpace = 0;
+constexpr bool kLimitEmulator = false;
 #else
-constexpr uint64_t kEmulatorAddressSpace = uint64_t{32} << 30;
+constexpr bool kLimitEmulator = true;
 #endif
 #else
-constexpr uint64_t kEmulatorAddressSpace = uint64_t{32} << 30;
+constexpr bool kLimitEmulator = true;
 #endif
+
+// The emulator keeps a shadow beside the memory it emulates, so all of the machine's is not too much to map; more than
+// that could only be swapped.
+uint64_t EmulatorAddressSpace() {
+  if (!kLimitEmulator) return 0;
+  const auto physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  return std::min(physical, uint64_t{32} << 30);
+}
 
 bool Exists(const fs::path& path) {
   std::error_code ignored;
@@ -71,7 +81,7 @@ SandboxPolicy RunnerSandbox(absl::string_view device, const fs::path& program,
     if (gpu.has_value()) ShowGpu(policy, *gpu, root);
     policy.open_files = 1024;
   } else {
-    policy.address_space_bytes = kEmulatorAddressSpace;
+    policy.address_space_bytes = EmulatorAddressSpace();
   }
   return policy;
 }

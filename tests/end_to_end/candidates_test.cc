@@ -20,15 +20,16 @@ namespace fs = std::filesystem;
 
 struct Expectation {
   std::set<std::string> statuses, codes;
-  std::string workload, profile = "strict", match;
+  std::string workload, profile = "strict", compile_deadline = "2m", match;
 };
 
-// "// expect: STATUS[,…] CODE[,…] workload=NAME [profile=P] [match="REGEX"]"
+// "// expect: STATUS[,…] CODE[,…] workload=NAME [profile=P] [compile_deadline=D] [match="REGEX"]"
 Expectation ParseExpectation(const fs::path& candidate) {
   std::ifstream file(candidate);
   std::string line;
   std::getline(file, line);
-  static const std::regex form(R"re(// expect: (\S+) (\S+) workload=(\S+)(?: profile=(\S+))?(?: match="(.*)")?\s*)re");
+  static const std::regex form(
+      R"re(// expect: (\S+) (\S+) workload=(\S+)(?: profile=(\S+))?(?: compile_deadline=(\S+))?(?: match="(.*)")?\s*)re");
   std::smatch parts;
   Expectation expectation;
   if (!std::regex_match(line, parts, form)) {
@@ -39,7 +40,8 @@ Expectation ParseExpectation(const fs::path& candidate) {
   expectation.codes = absl::StrSplit(parts[2].str(), ',');
   expectation.workload = parts[3];
   if (parts[4].matched) expectation.profile = parts[4];
-  expectation.match = parts[5];
+  if (parts[5].matched) expectation.compile_deadline = parts[5];
+  expectation.match = parts[6];
   return expectation;
 }
 
@@ -71,8 +73,9 @@ TEST_P(CandidateTest, EndsAsItsFirstLineSays) {
   const Expectation expectation = ParseExpectation(SourcePath(GetParam()));
   auto service = Service::Start();
   ASSERT_TRUE(service.ok()) << service.status();
-  const AgentResult result = RunAgent({"submit", SourcePath(GetParam()), "--workload", expectation.workload,
-                                       "--profile", expectation.profile, "--service", (*service)->address(), "--json"});
+  const AgentResult result =
+      RunAgent({"submit", SourcePath(GetParam()), "--workload", expectation.workload, "--profile", expectation.profile,
+                "--compile-deadline", expectation.compile_deadline, "--service", (*service)->address(), "--json"});
   ASSERT_TRUE(result.json.is_object()) << result.stdout_text << result.stderr_text;
   const std::string status = result.json.value("status", "");
   const std::string all = result.json.dump(2);

@@ -50,6 +50,7 @@ absl::StatusOr<CompileOutcome> Compile(Session& session, const CandidateArgument
   request.defines = arguments.defines;
   CompilerOptions options;
   options.toolchain = toolchain;
+  options.timeout = settings.Duration("compile_deadline", options.timeout);
   options.cache_directory = CacheFolder(session);
   options.unsandboxed = UnsandboxedToken<std::optional<AllowUnsandboxed>>(settings);
   session.progress().Begin("compile", absl::StrCat(Summary(request.sources), " for ", request.arch));

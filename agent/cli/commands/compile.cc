@@ -88,7 +88,7 @@ void AddCompileCommand(CLI::App& root, Invocation& invocation) {
       ->type_name("FILE");
   AddSettingFlags(*command, invocation,
                   {"workload", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda_home",
-                   "cache_dir", "allow_unsandboxed"});
+                   "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -99,9 +99,10 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
                     "leave as soon as the submission is durable; prints its id for attach and cancel");
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
-  AddSettingFlags(*command, invocation,
-                  {"workload", "stages", "queue_deadline", "run_deadline", "reconnect_deadline", "arch", "abi",
-                   "profile", "definitions", "device", "device_table", "cuda_home", "cache_dir", "allow_unsandboxed"});
+  AddSettingFlags(
+      *command, invocation,
+      {"workload", "stages", "queue_deadline", "run_deadline", "reconnect_deadline", "arch", "abi", "profile",
+       "definitions", "device", "device_table", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

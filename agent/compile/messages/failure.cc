@@ -69,7 +69,8 @@ std::string HowItEnded(const StepFailure& failure) {
 std::string Reason(const StepFailure& failure, VerdictCode code) {
   if (code == sassay::v1::VERDICT_CODE_COMPILE_LIMIT) {
     return absl::StrCat(ToolName(failure.tool), " hit a limit of the compile sandbox: it ", HowItEnded(failure),
-                        "; simplify the templates, constant expressions or unrolling");
+                        "; simplify the templates, constant expressions or unrolling, or allow more "
+                        "(compile_deadline)");
   }
   for (const auto& diagnostic : failure.diagnostics) {
     if (diagnostic.severity() == "error") return DiagnosticLine(diagnostic);

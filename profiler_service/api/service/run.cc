@@ -103,12 +103,20 @@ absl::Status Announce(const ServiceOptions& options, const Server& server) {
   return absl::OkStatus();
 }
 
+// Bundles and verdicts are the tenants': a folder made here is nobody else's. One that was there keeps its rights.
+absl::Status MakeStateFolder(const std::filesystem::path& state) {
+  std::error_code error;
+  if (std::filesystem::create_directories(state, error)) {
+    std::filesystem::permissions(state, std::filesystem::perms::owner_all, error);
+  }
+  if (error) return absl::UnavailableError(absl::StrCat("--state ", state.string(), ": ", error.message()));
+  return absl::OkStatus();
+}
+
 absl::Status Serve(const ServiceOptions& options) {
   RETURN_IF_ERROR(CheckExposure(options));
   CatchStopSignals();
-  std::error_code error;
-  std::filesystem::create_directories(options.state, error);
-  if (error) return absl::UnavailableError(absl::StrCat("--state ", options.state, ": ", error.message()));
+  RETURN_IF_ERROR(MakeStateFolder(options.state));
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, WorkloadCatalog::Load(WorkloadFolders(options)));
   ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog));
   ASSIGN_OR_RETURN(const auto server, Server::Start(options, pipeline->runner(), catalog, FactsOf(*pipeline)));

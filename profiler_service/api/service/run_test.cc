@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -102,6 +103,8 @@ TEST_F(RunTest, ServesUntilSigtermAndEndsCleanly) {
   ASSERT_TRUE(client.profiler->GetCapabilities(client.Context().get(), {}, &capabilities).ok());
   ASSERT_EQ(capabilities.devices_size(), 1);
   EXPECT_EQ(capabilities.devices(0).kind(), "emulated");
+
+  EXPECT_EQ(std::filesystem::status(directory_.path() / "state").permissions(), std::filesystem::perms::owner_all);
 
   const ExitReport second = RunToEnd(ServeArguments());
   EXPECT_EQ(second.exit_code, 1);

@@ -32,6 +32,31 @@ std::string UuidText(const CUuuid& uuid) {
 // The "a" targets hold what is specific to Hopper and Blackwell, and candidates are compiled for them.
 std::string ArchName(int major, int minor) { return absl::StrCat("sm_", major, minor, major >= 9 ? "a" : ""); }
 
+// What may differ between models of one architecture and decides how host code shapes its launches. Bus numbers, clocks
+// and the like are left out: no plan is wrong because of them.
+constexpr std::pair<const char*, CUdevice_attribute> kShapingAttributes[] = {
+    {"cudaDevAttrL2CacheSize", CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
+    {"cudaDevAttrMaxPersistingL2CacheSize", CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE},
+    {"cudaDevAttrMaxThreadsPerMultiProcessor", CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR},
+    {"cudaDevAttrMaxBlocksPerMultiprocessor", CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR},
+    {"cudaDevAttrMaxRegistersPerMultiprocessor", CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR},
+    {"cudaDevAttrMaxSharedMemoryPerMultiprocessor", CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR},
+    {"cudaDevAttrMaxSharedMemoryPerBlockOptin", CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
+    {"cudaDevAttrReservedSharedMemoryPerBlock", CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK},
+    {"cudaDevAttrGlobalMemoryBusWidth", CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH},
+    {"cudaDevAttrCooperativeLaunch", CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH},
+};
+
+// An attribute that this driver does not know is not known.
+std::map<std::string, int64_t> ShapingAttributes(const Driver& driver, CUdevice device) {
+  std::map<std::string, int64_t> attributes;
+  for (const auto& [name, attribute] : kShapingAttributes) {
+    int value = 0;
+    if (driver.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS) attributes.emplace(name, value);
+  }
+  return attributes;
+}
+
 absl::StatusOr<DeviceInfo> Inspect(const Driver& driver, CUdevice device) {
   DeviceInfo info;
   info.kind = "cuda";
@@ -53,6 +78,7 @@ absl::StatusOr<DeviceInfo> Inspect(const Driver& driver, CUdevice device) {
   info.driver_version = DisplayDriverVersion();
   info.multiprocessors = static_cast<uint32_t>(multiprocessors);
   info.memory_bytes = bytes;
+  info.attributes = ShapingAttributes(driver, device);
   return info;
 }
 

@@ -84,6 +84,7 @@ TEST_F(CudaDeviceTest, KnowsWhatItIs) {
   EXPECT_TRUE(absl::StartsWith(device_->info().uuid, "GPU-")) << device_->info().uuid;
   EXPECT_FALSE(device_->info().driver_version.empty());
   EXPECT_GT(device_->info().multiprocessors, 0u);
+  EXPECT_GT(device_->info().attributes.at("cudaDevAttrL2CacheSize"), 1 << 20);
 }
 
 TEST_F(CudaDeviceTest, IsFoundByUuidAndAbsentOnesAreUnavailable) {

@@ -1,4 +1,4 @@
-// expect: COMPILE_ERROR NVCC_ERROR,COMPILE_TIMEOUT,COMPILE_LIMIT workload=gemm_n256_k256/M=64
+// expect: COMPILE_ERROR NVCC_ERROR,COMPILE_TIMEOUT,COMPILE_LIMIT workload=gemm_n256_k256/M=64 compile_deadline=5s
 // Templates that double at every level.
 template <int kDepth, int kSide>
 struct Bomb {
