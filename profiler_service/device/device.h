@@ -37,7 +37,7 @@ struct DeviceInfo {
   uint64_t memory_bytes = 0;
   // What host code asks before it chooses a shape, by the runtime API's name ("cudaDevAttrL2CacheSize"). Empty on an
   // emulated device, which is whatever a plan was captured for.
-  std::map<std::string, int64_t> attributes;
+  std::map<std::string, int64_t> attributes{};
 };
 
 // Memory that another process can map: the judge makes it, the runner maps it.
