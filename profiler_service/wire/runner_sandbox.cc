@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 constexpr uint64_t kProcesses = 4096;
 
 // AddressSanitizer and ThreadSanitizer reserve terabytes.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(SASSAY_SANITIZE_THREAD)
 constexpr bool kLimitEmulator = false;
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(address_sanitizer)
 constexpr bool kLimitEmulator = false;
 #else
 constexpr bool kLimitEmulator = true;
