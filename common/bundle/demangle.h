@@ -5,15 +5,16 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/bundle/plain_demangle.h"
 
 namespace sassay {
 
-// "_Z4gemmILi64EEvPKfPf" -> "void gemm<64>(float const*, float*)". What cannot be demangled, or is absurdly long, comes
-// back as it is; safe for foreign names.
-std::string Demangle(absl::string_view symbol);
+// "_Z4gemmILi64EEvPKfPf" -> "void gemm<64>(float const*, float*)". Safe for foreign names: what cannot be demangled, or
+// would grow beyond reason, comes back shortened or as it is; see PlainDemangle.
+inline std::string Demangle(absl::string_view symbol) { return PlainDemangle({symbol.data(), symbol.size()}); }
 
 // The same without return type and parameters: "gemm<64>".
-std::string ShortKernelName(absl::string_view symbol);
+inline std::string ShortKernelName(absl::string_view symbol) { return PlainShortName({symbol.data(), symbol.size()}); }
 
 }  // namespace sassay
 

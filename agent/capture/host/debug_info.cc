@@ -1,6 +1,5 @@
 #include "agent/capture/host/debug_info.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -10,17 +9,10 @@
 #include <functional>
 
 #include "common/base/fd.h"
+#include "common/bundle/plain_demangle.h"
 
 namespace sassay::capture {
 namespace {
-
-std::string Demangle(const char* symbol) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-  std::string result = status == 0 && text != nullptr ? text : symbol;
-  std::free(text);
-  return result;
-}
 
 // Calls `visit` for each function symbol of a table of type `type`.
 void ForEachFunction(Elf* elf, uint32_t type, const std::function<void(const char*)>& visit) {
@@ -172,7 +164,7 @@ Entry DebugInfo::DescribeEntry(const std::string& name) const {
   ForEachFunction(state_->elf, SHT_DYNSYM, [&](const char* symbol) {
     if (symbol == name) entry.set_has_c(true);
     if (symbol == tvm_ffi_name) entry.set_has_tvm_ffi(true);
-    if (std::string(symbol).rfind(cpp_prefix, 0) == 0) entry.set_cpp_name(Demangle(symbol));
+    if (std::string(symbol).rfind(cpp_prefix, 0) == 0) entry.set_cpp_name(PlainDemangle(symbol));
   });
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die;

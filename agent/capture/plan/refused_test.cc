@@ -43,6 +43,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"too_much_shared", v1::VERDICT_CODE_SHARED_MEMORY_LIMIT, "232448"},
         Case{"checks_and_aborts", v1::VERDICT_CODE_SHARED_MEMORY_LIMIT, "cudaFuncSetAttribute returned error 1"},
         Case{"big_block", v1::VERDICT_CODE_BLOCK_LIMIT, "2048 threads; a block may have at most 1024"},
+        Case{"big_templated_block", v1::VERDICT_CODE_BLOCK_LIMIT,
+             "launch of (anonymous namespace)::templated<__nv_bfloat16>: "},
         Case{"empty_grid", v1::VERDICT_CODE_LAUNCH_INVALID, "grid (0,1,1)"},
         Case{"segfaults", v1::VERDICT_CODE_HOST_CRASH, "SIGSEGV at refused.cu:"},
         Case{"dereferences", v1::VERDICT_CODE_HOST_CRASH, "dereferenced a device pointer at refused.cu:"},

@@ -1,6 +1,5 @@
 #include "agent/capture/runtime/kernels.h"
 
-#include <cxxabi.h>
 #include <driver_types.h>
 
 #include <algorithm>
@@ -8,6 +7,8 @@
 #include <cstring>
 #include <map>
 #include <set>
+
+#include "common/bundle/plain_demangle.h"
 
 namespace sassay::capture {
 namespace {
@@ -140,14 +141,7 @@ void BestBlockSize(const KernelInfo& kernel, uint64_t dynamic_shared_bytes, int 
   *block = best_size;
 }
 
-std::string ShortName(const std::string& symbol) {
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-  std::string name = status == 0 && demangled != nullptr ? demangled : symbol;
-  std::free(demangled);
-  const size_t parameters = name.find('(', name.rfind("(anonymous namespace)") == 0 ? 21 : 0);
-  return name.substr(0, parameters);
-}
+std::string ShortName(const std::string& symbol) { return PlainShortName(symbol); }
 
 }  // namespace sassay::capture
 

@@ -64,6 +64,13 @@ ENTRY(checks_and_aborts) {
   big_shared<<<1, 32, 300000, stream>>>(C);
 }
 ENTRY(big_block) { kernel<<<1, 2048, 0, stream>>>(A, C); }
+namespace {
+template <typename T>
+__global__ void templated(T* c) {
+  c[0] = 0;
+}
+}  // namespace
+ENTRY(big_templated_block) { templated<<<1, 2048, 0, stream>>>(C); }
 ENTRY(empty_grid) { kernel<<<0, 32, 0, stream>>>(A, C); }
 ENTRY(segfaults) {
   *static_cast<volatile int*>(nullptr) = 1;
