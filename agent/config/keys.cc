@@ -38,7 +38,7 @@ constexpr Key kKeys[] = {
     {"reconnect_deadline", kDuration, "5m", "", false, true, "how long to try again after the connection broke"},
     {"run_deadline", kDuration, "", "", false, true, "how long the stages may take; default: the service's"},
     {"service", kText, "127.0.0.1:50051", "", false, true, "profiling service, HOST:PORT"},
-    {"stages", kList, "", "", false, true, "stages to run (evaluate, sanitize, evidence, timing); default: all"},
+    {"stages", kList, "", "", false, true, "stages to run besides evaluate (sanitize, evidence, timing); default: all"},
     {"token", kText, "", "", true, false, "bearer token; prefer token_file"},
     {"token_file", kPath, "", "", false, false, "file with the bearer token"},
     {"workload", kList, "", "", false, true, "workloads, as definition/AXIS=value"},

@@ -81,7 +81,8 @@ struct SymbolRegion {
 // One context on one device, in one process. Work is serialised in the order of the calls. Thread-compatible.
 //
 // Failure: a Status is our own trouble (out of memory, driver lost, emulator lacks an opcode as UNIMPLEMENTED). What
-// the candidate did wrong is an Execution. After an Execution whose outcome is not OK the context must be given up.
+// the candidate did wrong is an Execution. After an Execution whose outcome is not OK the context must be given up. A
+// kernel's fault may show first as a Status of a later call: Synchronize then tells the fault.
 class Device {
  public:
   virtual ~Device() = default;

@@ -22,6 +22,7 @@ FakeDevice::~FakeDevice() {
 
 absl::StatusOr<DeviceAddress> FakeDevice::Allocate(uint64_t size_bytes, absl::string_view label) {
   log.push_back(absl::StrCat("allocate ", label, " ", size_bytes));
+  RETURN_IF_ERROR(trouble("allocate"));
   const DeviceAddress address = next_ += kSpacing;
   blocks_[address].size_bytes = size_bytes;
   blocks_[address].own.resize(size_bytes);
@@ -46,6 +47,7 @@ absl::StatusOr<SharedMemory> FakeDevice::AllocateShared(uint64_t size_bytes) {
 }
 
 absl::StatusOr<DeviceAddress> FakeDevice::MapShared(int fd, uint64_t object_bytes) {
+  RETURN_IF_ERROR(trouble("map"));
   void* mapped = mmap(nullptr, object_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED) return absl::InternalError("mmap failed");
   const DeviceAddress address = next_ += kSpacing;
@@ -75,6 +77,7 @@ absl::Status FakeDevice::Outside(DeviceAddress address, uint64_t size_bytes) con
 
 absl::Status FakeDevice::Write(DeviceAddress destination, absl::Span<const char> bytes) {
   log.push_back(absl::StrCat("write ", bytes.size()));
+  RETURN_IF_ERROR(trouble("write"));
   char* to = At(destination, bytes.size());
   if (to == nullptr) return Outside(destination, bytes.size());
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
@@ -107,6 +110,7 @@ absl::Status FakeDevice::Fill(DeviceAddress destination, uint32_t value, uint32_
 
 absl::Status FakeDevice::Poison(DeviceAddress destination, uint64_t size_bytes, uint64_t seed) {
   log.push_back(absl::StrCat("poison ", size_bytes));
+  RETURN_IF_ERROR(trouble("poison"));
   char* to = At(destination, size_bytes);
   if (to == nullptr) return Outside(destination, size_bytes);
   FillPoison(absl::MakeSpan(to, size_bytes), seed);
@@ -164,6 +168,7 @@ absl::StatusOr<sassay::v1::Evidence> FakeDevice::CollectEvidence() {
 
 absl::StatusOr<int> FakeDevice::Mark() {
   log.push_back(absl::StrCat("mark ", marks_.size()));
+  RETURN_IF_ERROR(trouble("mark"));
   marks_.push_back(launched_);
   return static_cast<int>(marks_.size()) - 1;
 }
@@ -175,7 +180,7 @@ absl::StatusOr<double> FakeDevice::NanosecondsBetween(int first_mark, int second
 
 absl::Status FakeDevice::FlushL2() {
   log.push_back("flush");
-  return absl::OkStatus();
+  return trouble("flush");
 }
 
 }  // namespace sassay::device

@@ -27,6 +27,9 @@ class FakeDevice : public Device {
   std::map<std::string, Kernel> kernels;
   // Variables of the module and their sizes; addresses are given when the module is loaded.
   std::map<std::string, uint64_t> symbols;
+  // What an operation ("allocate", "map", "write", "poison", "flush", "mark") answers in place of doing it; OK to let
+  // it be done.
+  std::function<absl::Status(absl::string_view operation)> trouble = [](absl::string_view) { return absl::OkStatus(); };
   // What LoadModule answers.
   absl::Status load_status;
   // What was asked for, in words: "allocate workspace 0 16", "launch k", "poison 7 16", "wait", "flush", "mark 0" …

@@ -68,7 +68,7 @@ class Evaluator {
 
   MaybeFailure Prove(const verdict::Failure& first) {
     MaybeFailure second = Attempt();
-    if (second.has_value() && (IsFaultOrTimeout(*second) || verdict::IsInfrastructure(second->code))) return second;
+    if (second.has_value()) return second;
     verdict::Failure unproven;
     unproven.code = sassay::v1::VERDICT_CODE_DEVICE_LOST;
     unproven.reason = absl::StrCat("a fault (", first.reason, ") did not happen again in a fresh runner");

@@ -160,6 +160,15 @@ TEST_F(EvaluateTest, AFaultThatDoesNotHappenAgainIsTheDevices) {
   EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("did not happen again"));
 }
 
+TEST_F(EvaluateTest, WhatGoesWrongTheSecondTimeIsTheCandidatesAlsoIfItIsAnotherThing) {
+  const FakeKernel zeros = [](int, Tensors& tensors) {
+    std::memset(tensors["C"].data(), 0, tensors["C"].size());
+    return Ended();
+  };
+  EXPECT_EQ(CodeOf(Run({Fault, zeros})), VERDICT_CODE_MISMATCH);
+  EXPECT_EQ(runners_, 2);
+}
+
 TEST_F(EvaluateTest, AnEmulatorsWordNeedsNoProof) {
   const Evaluation evaluation = Run({Hang}, /*proof=*/false);
   EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_KERNEL_TIMEOUT);
@@ -177,6 +186,13 @@ TEST_F(EvaluateTest, ALostJudgeIsTriedOnceMore) {
   const Evaluation evaluation = Run({HonestGemm});
   EXPECT_TRUE(evaluation.passed());
   EXPECT_THAT(evaluation.notes(), ElementsAre(HasSubstr("evaluate began again: judge")));
+}
+
+TEST_F(EvaluateTest, AJudgeWithoutMemoryIsNotTheCandidatesFault) {
+  judge_.LimitObjects(1);
+  const Evaluation evaluation = Run({HonestGemm});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_INTERNAL);
+  EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("no memory left"));
 }
 
 TEST_F(EvaluateTest, WhatTheEmulatorLacksIsInfrastructureAndIsNotTriedAgain) {

@@ -35,13 +35,15 @@ sassay::worker::PrepareCase Preparation(const admission::AdmittedBundle& bundle,
   return prepare;
 }
 
-// The judge's own refusals, as causes.
-sassay::v1::VerdictCode CodeOfError(const JudgeReply& reply, bool prepared) {
-  switch (static_cast<absl::StatusCode>(reply.error_code())) {
-    case absl::StatusCode::kResourceExhausted:
+// What the judge's trouble means for the candidate.
+sassay::v1::VerdictCode CodeOf(sassay::worker::JudgeTrouble trouble) {
+  switch (trouble) {
+    case sassay::worker::JUDGE_TROUBLE_REFERENCE_TOO_LONG:
       return sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE;
-    case absl::StatusCode::kNotFound:
-      return prepared ? sassay::v1::VERDICT_CODE_JUDGE_LOST : sassay::v1::VERDICT_CODE_NO_REFERENCE;
+    case sassay::worker::JUDGE_TROUBLE_NO_REFERENCE:
+      return sassay::v1::VERDICT_CODE_NO_REFERENCE;
+    case sassay::worker::JUDGE_TROUBLE_NO_CASE:
+      return sassay::v1::VERDICT_CODE_JUDGE_LOST;
     default:
       return sassay::v1::VERDICT_CODE_INTERNAL;
   }
@@ -86,7 +88,6 @@ MaybeFailure JudgeCase::Prepare(uint64_t decoy_seed) {
   *request.mutable_prepare() = Preparation(bundle_, decoy_seed);
   JudgeReply reply;
   if (MaybeFailure failure = Ask(request, reply)) return failure;
-  prepared_ = true;
   regions_.assign(reply.regions().begin(), reply.regions().end());
   return absl::nullopt;
 }
@@ -127,7 +128,7 @@ MaybeFailure JudgeCase::Ask(JudgeRequest request, JudgeReply& reply) {
   if (request.has_prepare()) memory_ = std::move(descriptors);
   if (reply.error().empty()) return absl::nullopt;
   verdict::Failure failure;
-  failure.code = CodeOfError(reply, prepared_);
+  failure.code = CodeOf(reply.trouble());
   failure.reason = absl::StrCat("judge: ", reply.error());
   return failure;
 }

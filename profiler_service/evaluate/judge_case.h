@@ -51,7 +51,6 @@ class JudgeCase {
   JudgePort& judge_;
   const absl::Time deadline_;
   uint64_t id_ = 0;
-  bool prepared_ = false;
   std::vector<sassay::worker::SharedRegion> regions_;
   std::vector<UniqueFd> memory_;
 };

@@ -35,7 +35,7 @@ class CandidateRunner {
 //
 // Failure: UNAVAILABLE the judge has died (it is restarted; its cases are gone); DEADLINE_EXCEEDED; CANCELLED the job
 // is cancelled and the answer no longer waited for. The reply's own
-// error is judge.h's.
+// trouble is judge.h's.
 class JudgePort {
  public:
   virtual ~JudgePort() = default;

@@ -15,6 +15,7 @@ namespace {
 using sassay::v1::TensorSpec;
 using sassay::worker::JudgeReply;
 using sassay::worker::JudgeRequest;
+using sassay::worker::JudgeTrouble;
 
 template <typename Tensors>
 int IndexOf(const Tensors& tensors, absl::string_view name) {
@@ -68,10 +69,11 @@ JudgeReply Judge::Handle(const JudgeRequest& request, std::vector<int>& descript
   JudgeReply reply;
   const absl::Status status = Dispatch(request, reply, descriptors);
   if (!status.ok()) {
+    const JudgeTrouble known = reply.trouble();
     reply.Clear();
     descriptors.clear();
     reply.set_error(std::string(status.message()));
-    reply.set_error_code(static_cast<int>(status.code()));
+    reply.set_trouble(known == sassay::worker::JUDGE_TROUBLE_NONE ? sassay::worker::JUDGE_TROUBLE_OTHER : known);
   }
   reply.set_case_id(request.case_id());
   return reply;
@@ -108,15 +110,15 @@ absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std
     case JudgeRequest::kPrepare:
       return Prepare(id, request.prepare(), reply, descriptors);
     case JudgeRequest::kRefill: {
-      ASSIGN_OR_RETURN(Case * c, Find(id));
-      return Fill(*c, request.refill().seed(), request.refill().distribution());
+      ASSIGN_OR_RETURN(Case * c, Find(id, reply));
+      return Fill(*c, request.refill().seed(), request.refill().distribution(), reply);
     }
     case JudgeRequest::kCompare: {
-      ASSIGN_OR_RETURN(Case * c, Find(id));
+      ASSIGN_OR_RETURN(Case * c, Find(id, reply));
       return Compare(*c, reply);
     }
     case JudgeRequest::kAdopt: {
-      ASSIGN_OR_RETURN(Case * c, Find(id));
+      ASSIGN_OR_RETURN(Case * c, Find(id, reply));
       return Adopt(*c);
     }
     case JudgeRequest::kDrop:
@@ -127,24 +129,33 @@ absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std
   }
 }
 
-absl::StatusOr<Judge::Case*> Judge::Find(uint64_t id) {
+absl::StatusOr<Judge::Case*> Judge::Find(uint64_t id, JudgeReply& reply) {
   const auto found = cases_.find(id);
-  if (found == cases_.end()) return absl::NotFoundError(absl::StrCat("the judge has no case ", id));
-  return &found->second;
+  if (found != cases_.end()) return &found->second;
+  reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_CASE);
+  return absl::NotFoundError(absl::StrCat("the judge has no case ", id));
+}
+
+absl::StatusOr<std::shared_ptr<WorkloadState>> Judge::StateOf(const sassay::v1::Workload& workload, uint64_t seed,
+                                                              absl::string_view distribution, JudgeReply& reply) {
+  absl::StatusOr<std::shared_ptr<WorkloadState>> state = cache_.Get(workload, seed, distribution);
+  if (absl::IsOutOfRange(state.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_REFERENCE_TOO_LONG);
+  if (absl::IsNotFound(state.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_REFERENCE);
+  return state;
 }
 
 absl::Status Judge::Prepare(uint64_t id, const sassay::worker::PrepareCase& request, JudgeReply& reply,
                             std::vector<int>& descriptors) {
   // The state first: it refuses what is too large before memory is spent.
   ASSIGN_OR_RETURN(const std::shared_ptr<WorkloadState> state,
-                   cache_.Get(request.workload(), request.seed(), request.distribution()));
+                   StateOf(request.workload(), request.seed(), request.distribution(), reply));
   Case c;
   c.workload = request.workload();
   for (const sassay::worker::BufferNeed& need : request.needs()) {
     ASSIGN_OR_RETURN(Slot slot, MakeSlot(c.workload, need, Mix(request.seed(), need.buffer())));
     c.slots.push_back(std::move(slot));
   }
-  RETURN_IF_ERROR(Fill(c, request.seed(), request.distribution()));
+  RETURN_IF_ERROR(Fill(c, request.seed(), request.distribution(), reply));
   for (const Slot& slot : c.slots) {
     sassay::worker::SharedRegion* region = reply.add_regions();
     region->set_buffer(slot.plan_buffer);
@@ -172,8 +183,8 @@ absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload
   return Slot{need.buffer(), need.output(), tensor, std::move(buffer)};
 }
 
-absl::Status Judge::Fill(Case& c, uint64_t seed, absl::string_view distribution) {
-  ASSIGN_OR_RETURN(c.state, cache_.Get(c.workload, seed, distribution));
+absl::Status Judge::Fill(Case& c, uint64_t seed, absl::string_view distribution, JudgeReply& reply) {
+  ASSIGN_OR_RETURN(c.state, StateOf(c.workload, seed, distribution, reply));
   c.distribution = std::string(distribution);
   c.poison_seed = Mix(seed, ++c.fills);
   for (Slot& slot : c.slots) {

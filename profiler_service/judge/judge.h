@@ -27,9 +27,7 @@ namespace sassay::judge {
 // RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once.
 // Threads: one thread calls (a device belongs to a thread); references, which compute on the CPU and may take a minute,
 // are taken out of Handle by Prework and run on any other thread. Ownership: the device and the catalogue must
-// outlive it. Failure: Handle never fails; trouble is in the reply's error (codes: RESOURCE_EXHAUSTED the reference is
-// too large for this machine; INVALID_ARGUMENT the request does not fit the workload; NOT_FOUND no such case or
-// reference).
+// outlive it. Failure: Handle never fails; trouble is in the reply, in words and as a JudgeTrouble.
 class Judge {
  public:
   Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes);
@@ -63,19 +61,23 @@ class Judge {
     std::vector<Slot> slots;
   };
 
+  // The state that the workload's cases share, and what it means that there is none.
+  absl::StatusOr<std::shared_ptr<WorkloadState>> StateOf(const sassay::v1::Workload& workload, uint64_t seed,
+                                                         absl::string_view distribution,
+                                                         sassay::worker::JudgeReply& reply);
   absl::Status Dispatch(const sassay::worker::JudgeRequest& request, sassay::worker::JudgeReply& reply,
                         std::vector<int>& descriptors);
   absl::Status Prepare(uint64_t id, const sassay::worker::PrepareCase& request, sassay::worker::JudgeReply& reply,
                        std::vector<int>& descriptors);
   absl::StatusOr<Slot> MakeSlot(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need,
                                 uint64_t guard_seed);
-  absl::Status Fill(Case& c, uint64_t seed, absl::string_view distribution);
+  absl::Status Fill(Case& c, uint64_t seed, absl::string_view distribution, sassay::worker::JudgeReply& reply);
   absl::Status Compare(Case& c, sassay::worker::JudgeReply& reply);
   absl::Status CompareSlot(Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
   absl::Status CheckInput(const Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
   absl::Status CheckOutput(Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
   absl::Status Adopt(Case& c);
-  absl::StatusOr<Case*> Find(uint64_t id);
+  absl::StatusOr<Case*> Find(uint64_t id, sassay::worker::JudgeReply& reply);
   Work MakeState(const sassay::v1::Workload& workload, uint64_t seed, const std::string& distribution);
 
   device::Device& device_;

@@ -201,7 +201,7 @@ TEST_F(JudgeTest, DroppedCasesFreeTheirMemory) {
     EXPECT_EQ(Ask(request).error(), "");
   }
   EXPECT_EQ(device_.objects(), 0u);
-  EXPECT_EQ(Compare().error_code(), static_cast<int>(absl::StatusCode::kNotFound));
+  EXPECT_EQ(Compare().trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
 }
 
 TEST_F(JudgeTest, RefusesAReferenceThatWouldTakeTooLongBeforeAnythingIsAllocated) {
@@ -209,8 +209,17 @@ TEST_F(JudgeTest, RefusesAReferenceThatWouldTakeTooLongBeforeAnythingIsAllocated
   options_.multiply_adds_per_second = 1e6;
   judge_ = std::make_unique<Judge>(device_, options_, 64 << 20);
   const JudgeReply reply = Prepare(1, "normal");
-  EXPECT_EQ(reply.error_code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(reply.trouble(), sassay::worker::JUDGE_TROUBLE_REFERENCE_TOO_LONG);
   EXPECT_THAT(reply.error(), HasSubstr("would take about 4 s"));
+  EXPECT_EQ(device_.objects(), 0u);
+}
+
+// Memory that somebody else holds says nothing about the candidate or its size.
+TEST_F(JudgeTest, ADeviceWithoutMemoryIsTroubleOfItsOwnKind) {
+  device_.objects_left = 1;
+  const JudgeReply reply = Prepare(1, "normal");
+  EXPECT_EQ(reply.trouble(), sassay::worker::JUDGE_TROUBLE_OTHER);
+  EXPECT_THAT(reply.error(), HasSubstr("no memory left"));
   EXPECT_EQ(device_.objects(), 0u);
 }
 
@@ -221,7 +230,7 @@ TEST_F(JudgeTest, RefusesANeedThatIsNoTensorOfTheWorkload) {
   auto* need = request.mutable_prepare()->add_needs();
   need->set_tensor("A");
   need->set_size_bytes(12);
-  EXPECT_EQ(Ask(request).error_code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(Ask(request).trouble(), sassay::worker::JUDGE_TROUBLE_OTHER);
 }
 
 TEST_F(JudgeTest, RefusesADefinitionThatIsNotItsOwn) {
@@ -230,7 +239,7 @@ TEST_F(JudgeTest, RefusesADefinitionThatIsNotItsOwn) {
   JudgeRequest request;
   *request.mutable_prepare()->mutable_workload() = other;
   request.mutable_prepare()->set_distribution("normal");
-  EXPECT_EQ(Ask(request).error_code(), static_cast<int>(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(Ask(request).trouble(), sassay::worker::JUDGE_TROUBLE_OTHER);
 }
 
 TEST(StateCache, ForgetsWhatWasUsedLongestAgo) {

@@ -131,7 +131,7 @@ class Server {
       JudgeReply reply;
       reply.set_case_id(case_id);
       reply.set_error("another request of the case came before this one was answered");
-      reply.set_error_code(static_cast<int>(absl::StatusCode::kCancelled));
+      reply.set_trouble(sassay::worker::JUDGE_TROUBLE_SUPERSEDED);
       return Send(channel_, reply, {});
     }
     return absl::OkStatus();
@@ -169,7 +169,7 @@ absl::Status Refuse(const absl::Status& why, wire::Channel channel) {
   JudgeReply reply;
   reply.set_ready(true);
   reply.set_error(std::string(why.message()));
-  reply.set_error_code(static_cast<int>(why.code()));
+  reply.set_trouble(sassay::worker::JUDGE_TROUBLE_OTHER);
   return Send(channel, reply, {});
 }
 

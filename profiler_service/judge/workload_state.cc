@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workl
                                                                      const StateOptions& options) {
   ASSIGN_OR_RETURN(const double seconds, ReferenceSeconds(workload, options));
   if (seconds > options.reference_limit_seconds) {
-    return absl::ResourceExhaustedError(absl::StrFormat(
+    return absl::OutOfRangeError(absl::StrFormat(
         "the CPU reference of %s would take about %.0f s on this machine, more than the %.0f s of --reference-seconds",
         workload.name(), seconds, options.reference_limit_seconds));
   }

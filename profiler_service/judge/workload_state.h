@@ -47,7 +47,7 @@ absl::StatusOr<double> ReferenceSeconds(const sassay::v1::Workload& workload, co
 // until AdoptOutputs, which only the thread that compares may call. Everything else is constant.
 class WorkloadState {
  public:
-  // RESOURCE_EXHAUSTED, at once, if the reference would take longer than the limit: a refusal, never a wrong verdict.
+  // OUT_OF_RANGE, at once, if the reference would take longer than the limit: a refusal, never a wrong verdict.
   // NOT_FOUND, INVALID_ARGUMENT as MakeReference and ParseDistribution.
   static absl::StatusOr<std::shared_ptr<WorkloadState>> Create(const sassay::v1::Workload& workload, uint64_t seed,
                                                                absl::string_view distribution,

@@ -79,7 +79,7 @@ TEST_F(JudgeSupervisorTest, AKilledJudgeIsReplacedAndItsCasesAreGone) {
   EXPECT_EQ(Ask(Comparison(1)).status().code(), absl::StatusCode::kUnavailable);
   const auto after = Ask(Comparison(1));
   ASSERT_TRUE(after.ok()) << after.status();
-  EXPECT_EQ(after->error_code(), static_cast<int>(absl::StatusCode::kNotFound));
+  EXPECT_EQ(after->trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
   EXPECT_NE(supervisor_->pid(), first);
   EXPECT_EQ(Ask(Preparation(2))->error(), "");
 }
@@ -137,7 +137,7 @@ TEST_F(JudgeSupervisorTest, ACancelledJobWaitsForNoReferenceAndItsCaseCanBeDropp
   const auto dropped = Ask(drop);
   ASSERT_TRUE(dropped.ok()) << dropped.status();
   EXPECT_EQ(dropped->error(), "") << "the reply is its own, not the comparison's";
-  EXPECT_EQ(Ask(Comparison(1))->error_code(), static_cast<int>(absl::StatusCode::kNotFound));
+  EXPECT_EQ(Ask(Comparison(1))->trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
   EXPECT_EQ(Ask(Preparation(2))->error(), "") << "the same judge goes on";
 }
 

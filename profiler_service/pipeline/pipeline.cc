@@ -43,7 +43,7 @@ class JobRun {
     const CancelWatch watch(observer_, kill_switch_);
     RunStage(sassay::v1::STAGE_ADMISSION, true, [this](StageReport& report) { Admit(report); });
     if (bundle_.has_value()) {
-      RunStage(sassay::v1::STAGE_EVALUATE, WantsEvaluate(), [this](StageReport& report) { Evaluate(report); });
+      RunStage(sassay::v1::STAGE_EVALUATE, Goes(), [this](StageReport& report) { Evaluate(report); });
       RunStage(sassay::v1::STAGE_SANITIZE, WantsSanitize(), [this](StageReport& report) { Sanitize(report); });
       RunStage(sassay::v1::STAGE_EVIDENCE, WantsMore(sassay::v1::STAGE_EVIDENCE),
                [this](StageReport& report) { CollectEvidence(report); });
@@ -58,17 +58,13 @@ class JobRun {
  private:
   // ---- which stages run ----
 
+  // Evaluate always runs: without it nothing that the others say means anything.
   bool Asked(Stage stage) const {
     const auto& stages = job_.request.stages();
     return stages.empty() || std::find(stages.begin(), stages.end(), stage) != stages.end();
   }
 
   bool Goes() const { return !observer_.cancelled(); }
-
-  // A time without correctness is worth nothing.
-  bool WantsEvaluate() const {
-    return Goes() && (Asked(sassay::v1::STAGE_EVALUATE) || Asked(sassay::v1::STAGE_TIMING));
-  }
 
   // For failures too, as diagnosis: patched code must not decide what a plain run can, but it says why.
   bool WantsSanitize() const {

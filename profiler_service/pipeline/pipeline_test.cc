@@ -219,12 +219,36 @@ TEST_F(PipelineTest, MemoryMisuseIsDiagnosedEvenIfOnlyEvaluateWasAskedFor) {
   EXPECT_EQ(lane_->sanitized_, 1);
 }
 
-TEST_F(PipelineTest, OnlyTheStagesAskedForRunAndTimingImpliesEvaluate) {
+TEST_F(PipelineTest, OnlyTheStagesAskedForRunBesidesEvaluate) {
   Build(evaluate::HonestGemm);
   Job job = MakeJob();
   job.request.add_stages(STAGE_TIMING);
   EXPECT_EQ(Run(job).status(), VERDICT_STATUS_CORRECT);
   EXPECT_THAT(observer_.started_, ElementsAre(STAGE_ADMISSION, STAGE_EVALUATE, STAGE_TIMING));
+}
+
+TEST_F(PipelineTest, AKernelThatDoesNothingIsNeverCorrectWhateverStagesAreAskedFor) {
+  Build([](int, Tensors&) { return evaluate::Ended(); });
+  for (const Stage stage : {STAGE_ADMISSION, STAGE_EVALUATE, STAGE_SANITIZE, STAGE_EVIDENCE, STAGE_TIMING}) {
+    Job job = MakeJob();
+    job.request.add_stages(stage);
+    EXPECT_EQ(Run(job).status(), VERDICT_STATUS_INCORRECT_NUMERICAL) << Stage_Name(stage);
+  }
+}
+
+TEST_F(PipelineTest, ALaunchThatAdmissionRefusesIsRejected) {
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob();
+  sassay::v1::Bundle bundle = admission::ExampleBundle();
+  for (auto& plan : *bundle.mutable_plans()) {
+    for (auto& step : *plan.mutable_steady()) {
+      if (step.has_launch()) step.mutable_launch()->mutable_block()->set_x(2048);
+    }
+  }
+  job.bundle_bytes = bundle.SerializeAsString();
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_REJECTED) << verdict.reason();
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_BLOCK_LIMIT);
 }
 
 TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {

@@ -32,6 +32,11 @@ absl::Status RefuseOverflow(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the plan's ", what, " does not fit in 64 bits"));
 }
 
+// What the plan has no say in cannot be refused because of it.
+absl::Status Ours(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? absl::InternalError(status.message()) : status;
+}
+
 // Bytes from the first row's start to the last row's end.
 absl::StatusOr<uint64_t> Extent(uint64_t width_bytes, uint64_t rows, uint64_t pitch_bytes) {
   if (rows <= 1) return rows == 0 ? 0 : width_bytes;
@@ -94,6 +99,11 @@ absl::Status Replay::Load(const v1::Bundle& bundle) {
 }
 
 absl::Status Replay::Bind(absl::Span<const worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors) {
+  return Ours(BindRegions(regions, descriptors));
+}
+
+absl::Status Replay::BindRegions(absl::Span<const worker::SharedRegion> regions,
+                                 absl::Span<const UniqueFd> descriptors) {
   if (!loaded_) return absl::FailedPreconditionError("buffers came before the candidate");
   std::map<uint32_t, DeviceAddress> objects;
   for (const auto& region : regions) {
@@ -187,7 +197,9 @@ absl::Status Replay::PoisonBuffer(uint32_t index) {
   return device_.Poison(places_[index].address, buffer(index).size_bytes(), SeedFor(seed_, index));
 }
 
-absl::Status Replay::Prepare(v1::BufferKind allocations) {
+absl::Status Replay::Prepare(v1::BufferKind allocations) { return Ours(PrepareMemory(allocations)); }
+
+absl::Status Replay::PrepareMemory(v1::BufferKind allocations) {
   if (!exact()) {
     // No timed call finds the answer of the one before it.
     if (mode_ == worker::RUN_MODE_TIMED) {
@@ -234,7 +246,7 @@ absl::StatusOr<Execution> Replay::Steady(uint64_t poison_seed, absl::Time deadli
   seed_ = poison_seed;
   RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
   ASSIGN_OR_RETURN(Execution execution, RunAndWait(plan_.steady(), deadline));
-  if (IsOk(execution)) RETURN_IF_ERROR(CopyOutputsToJudge());
+  if (IsOk(execution)) RETURN_IF_ERROR(Ours(CopyOutputsToJudge()));
   return execution;
 }
 
@@ -260,11 +272,20 @@ absl::StatusOr<Execution> Replay::Run(const Steps& steps, absl::Time deadline) {
     }
     queued += Operations(step);
     if (absl::Status status = Perform(step); !status.ok()) {
-      if (step.source_line().empty()) return status;
-      return absl::Status(status.code(), absl::StrCat(status.message(), " (", step.source_line(), ")"));
+      if (step.source_line().empty()) return FaultBehind(status, deadline);
+      return FaultBehind(absl::Status(status.code(), absl::StrCat(status.message(), " (", step.source_line(), ")")),
+                         deadline);
     }
   }
   return execution;
+}
+
+// After a kernel's fault every call fails, whoever's it is. A refusal has said its own cause already.
+absl::StatusOr<Execution> Replay::FaultBehind(const absl::Status& status, absl::Time deadline) {
+  if (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status)) return status;
+  absl::StatusOr<Execution> ended = device_.Synchronize(deadline);
+  if (ended.ok() && !IsOk(*ended)) return ended;
+  return status;
 }
 
 absl::Status Replay::Perform(const v1::Step& step) {
@@ -439,7 +460,9 @@ absl::StatusOr<TimedRun> Replay::Time(uint64_t poison_seed, absl::Time deadline,
   while (IsOk(run.execution) && marks.size() < samples && (marks.empty() || absl::Now() < enough)) {
     const size_t batch_end = std::min<size_t>(samples, marks.size() + SamplesBetweenWaits(plan_));
     while (marks.size() < batch_end && IsOk(run.execution)) {
-      RETURN_IF_ERROR(Sample(marks, run.execution, deadline));
+      if (absl::Status status = Sample(marks, run.execution, deadline); !status.ok()) {
+        ASSIGN_OR_RETURN(run.execution, FaultBehind(status, deadline));
+      }
     }
     if (!IsOk(run.execution)) break;
     ASSIGN_OR_RETURN(Execution batch, device_.Synchronize(deadline));

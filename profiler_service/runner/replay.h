@@ -45,8 +45,9 @@ struct TimedRun {
 // Poison: allocations of a call before every call, allocations of setup before Setup only; an honest split-K zeroes its
 // semaphores once.
 //
-// Failure: INVALID_ARGUMENT the plan or the device's loader refuses (the candidate's fault); UNIMPLEMENTED the device
-// lacks an instruction; others are our own trouble. Faults and timeouts are Executions.
+// Failure: INVALID_ARGUMENT the plan or the device's loader refuses (the candidate's fault; never from Bind, where the
+// plan has no say); UNIMPLEMENTED the device lacks an instruction; others are our own trouble. Faults and timeouts are
+// Executions, also where they show first as the failure of what came after the launch.
 class Replay {
  public:
   Replay(device::Device& device, sassay::worker::RunMode mode) : device_(device), mode_(mode) {}
@@ -80,6 +81,8 @@ class Replay {
   const sassay::v1::Buffer& buffer(uint32_t index) const { return plan_.buffers(static_cast<int>(index)); }
   std::string Label(uint32_t index) const;
 
+  absl::Status BindRegions(absl::Span<const sassay::worker::SharedRegion> regions,
+                           absl::Span<const UniqueFd> descriptors);
   absl::Status BindRegion(const sassay::worker::SharedRegion& region, device::DeviceAddress object);
   absl::Status FindSymbols();
   void NoteAnnouncements(const Steps& steps);
@@ -89,10 +92,13 @@ class Replay {
   absl::Status PoisonBuffer(uint32_t index);
   // What must be so before the setup steps or the steady steps run.
   absl::Status Prepare(sassay::v1::BufferKind allocations);
+  absl::Status PrepareMemory(sassay::v1::BufferKind allocations);
   absl::Status CopyOutputsToJudge();
 
   absl::StatusOr<device::Execution> Run(const Steps& steps, absl::Time deadline);
   absl::StatusOr<device::Execution> RunAndWait(const Steps& steps, absl::Time deadline);
+  // The fault that an earlier launch turns out to have made, or `status` where there is none.
+  absl::StatusOr<device::Execution> FaultBehind(const absl::Status& status, absl::Time deadline);
   absl::Status Perform(const sassay::v1::Step& step);
   absl::Status PerformLaunch(const sassay::v1::KernelLaunch& launch);
   absl::Status PerformCopy(const sassay::v1::DeviceCopy& copy);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/text_format.h"
 #include "profiler_service/device/fake_device.h"
@@ -380,6 +381,89 @@ TEST_F(ReplayTest, TimingWithoutTimeStillGivesOneBatchAndNoMore) {
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->warmups, 1u);
   EXPECT_EQ(run->samples_ns.size(), 8u);
+}
+
+// On a GPU a fault makes every later call fail, whoever's it is.
+TEST_F(ReplayTest, AFaultIsToldAlsoWhereItShowsFirstInALaterStep) {
+  Execution fault;
+  fault.outcome = worker::RUN_OUTCOME_FAULT;
+  fault.code = v1::VERDICT_CODE_ILLEGAL_ADDRESS;
+  device_.kernels["faults"] = [fault](const Launch&, FakeDevice&) { return fault; };
+  const std::string buffer = "buffers { kind: BUFFER_KIND_CALL_ALLOCATION size_bytes: 24 }";
+  const std::string later[] = {"steady { upload { destination { buffer: 0 } bytes { data: 'abcd' } } }",
+                               "steady { allocate { buffer: 0 } }"};
+  for (const std::string& step : later) {
+    FakeDevice device;
+    std::swap(device.kernels, device_.kernels);
+    Replay replay(device, worker::RUN_MODE_CHECKED);
+    v1::Bundle bundle;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(buffer + LaunchStep("steady", "faults", "") + step,
+                                                              bundle.add_plans()));
+    ASSERT_TRUE(replay.Load(bundle).ok());
+    ASSERT_TRUE(replay.Bind({}, {}).ok());
+    ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+    device.trouble = [&device](absl::string_view) {
+      const bool launched = absl::StrContains(absl::StrJoin(device.log, ","), "launch");
+      return launched ? absl::InternalError("CUDA_ERROR_ILLEGAL_ADDRESS") : absl::OkStatus();
+    };
+    const auto execution = replay.Steady(1, Soon());
+    ASSERT_TRUE(execution.ok()) << execution.status();
+    EXPECT_EQ(execution->code, v1::VERDICT_CODE_ILLEGAL_ADDRESS);
+    std::swap(device.kernels, device_.kernels);
+  }
+}
+
+TEST_F(ReplayTest, AFaultAmongSamplesIsToldAlsoWhereTheNextSampleMeetsIt) {
+  int calls = 0;
+  device_.kernels["faults_third"] = [&calls](const Launch&, FakeDevice&) {
+    Execution execution;
+    if (++calls == 3) execution.outcome = worker::RUN_OUTCOME_FAULT;
+    return execution;
+  };
+  Replay replay(device_, worker::RUN_MODE_TIMED);
+  ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "faults_third", ""))).ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  device_.trouble = [this](absl::string_view operation) {
+    const bool third = operation == "mark" && Count("mark") > 4;
+    return third ? absl::InternalError("CUDA_ERROR_ILLEGAL_ADDRESS") : absl::OkStatus();
+  };
+  const auto run = replay.Time(1, Soon(), 1, 8);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->execution.outcome, worker::RUN_OUTCOME_FAULT);
+}
+
+TEST_F(ReplayTest, WithoutAFaultBehindItATroubleStaysOurs) {
+  const auto plan =
+      Plan("buffers { kind: BUFFER_KIND_CALL_ALLOCATION size_bytes: 24 }" + LaunchStep("steady", "nothing", "") +
+           "steady { upload { destination { buffer: 2 } bytes { data: 'abcd' } } }");
+  Replay replay(device_, worker::RUN_MODE_PLAIN);
+  ASSERT_TRUE(LoadAndBind(replay, plan).ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  device_.trouble = [](absl::string_view operation) {
+    return operation == "write" ? absl::ResourceExhaustedError("no pinned memory") : absl::OkStatus();
+  };
+  EXPECT_EQ(replay.Steady(1, Soon()).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(ReplayTest, WhatThePlanHasNoSayInIsNeverARefusal) {
+  const auto plan =
+      Plan("buffers { kind: BUFFER_KIND_CALL_ALLOCATION size_bytes: 24 }" + LaunchStep("steady", "nothing", ""));
+  std::string failing;
+  device_.trouble = [&failing](absl::string_view operation) {
+    return operation == failing ? absl::InvalidArgumentError("CUDA_ERROR_INVALID_VALUE") : absl::OkStatus();
+  };
+  {
+    failing = "map";
+    Replay replay(device_, worker::RUN_MODE_PLAIN);
+    EXPECT_EQ(LoadAndBind(replay, plan).code(), absl::StatusCode::kInternal);
+  }
+  for (const char* operation : {"allocate", "poison"}) {
+    failing.clear();
+    Replay replay(device_, worker::RUN_MODE_PLAIN);
+    ASSERT_TRUE(LoadAndBind(replay, plan).ok());
+    failing = operation;
+    EXPECT_EQ(replay.Setup(1, Soon()).status().code(), absl::StatusCode::kInternal) << operation;
+  }
 }
 
 TEST_F(ReplayTest, CallsOutOfOrderAreOurOwnTrouble) {

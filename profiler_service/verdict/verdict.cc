@@ -64,7 +64,7 @@ class Decider {
 
   Verdict Decide() {
     FindCause();
-    verdict_.set_status(StatusOf(verdict_.code()));
+    verdict_.set_status(Status());
     Describe();
     Attach();
     Score();
@@ -84,7 +84,16 @@ class Decider {
     if (seen_.timing.has_value() && seen_.timing->failure.has_value()) {
       return Cause(sassay::v1::STAGE_TIMING, *seen_.timing->failure);
     }
+    if (!seen_.evaluate.has_value()) {
+      return Cause(LastStage(), sassay::v1::VERDICT_CODE_INTERNAL, "nothing was evaluated, so nothing is known");
+    }
     Cause(LastStage(), sassay::v1::VERDICT_CODE_OK, "every stage that ran is content");
+  }
+
+  // A refusal is a refusal, also where capture refuses the same thing by the same code.
+  VerdictStatus Status() const {
+    const bool refused = !seen_.cancelled && seen_.refused.has_value() && !IsInfrastructure(verdict_.code());
+    return refused ? sassay::v1::VERDICT_STATUS_REJECTED : StatusOf(verdict_.code());
   }
 
   const Failure* EvaluateFailure() const {
@@ -196,7 +205,6 @@ class Decider {
 
   std::vector<std::string> WhyNotScorable() const {
     std::vector<std::string> why;
-    if (!seen_.evaluate.has_value()) why.push_back("not evaluated");
     if (!Sanitized()) why.push_back("not sanitized");
     if (seen_.provenance != sassay::v1::PROVENANCE_VERIFIED) why.push_back("provenance not verified");
     if (seen_.capture_profile != sassay::v1::CAPTURE_PROFILE_STRICT) why.push_back("not captured in strict");

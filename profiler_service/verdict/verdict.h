@@ -2,13 +2,14 @@
 //
 // Order of causes:
 //   1. cancelled                                       CANCELLED
-//   2. refused before running                          REJECTED (or INFRA_ERROR: a barred digest)
+//   2. refused before running                          REJECTED, whatever the code (or INFRA_ERROR: a barred digest)
 //   3. our own trouble in evaluate                     INFRA_ERROR
 //   4. a convicting finding of the sanitizer           SANITIZER_ERROR: the cause, where evaluate saw only its effect
 //      (except after a trap or an assertion: there the kernel itself has said what is wrong)
 //   5. evaluate's failure                              by its code
 //   6. timing's failure                                by its code
-//   7. otherwise                                       CORRECT
+//   7. nothing was evaluated                           INFRA_ERROR: evaluate always runs, so this is our mistake
+//   8. otherwise                                       CORRECT
 // A stage that could not run is a note, never guilt and never innocence.
 //
 // Scorable: CORRECT, VERIFIED, captured strictly, seen by the sanitizer, not excluded, and with seeds that nobody could
@@ -26,7 +27,7 @@ namespace sassay::verdict {
 
 // Part of every verdict. Changes whenever the same observations could give another verdict, or the deciding rule of
 // judge/numerics/compare.h or the input distributions change.
-inline constexpr absl::string_view kRulesVersion = "2026.1";
+inline constexpr absl::string_view kRulesVersion = "2026.2";
 
 // The most findings and warps a verdict carries.
 inline constexpr int kMaxFindings = 16;

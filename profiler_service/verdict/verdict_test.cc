@@ -59,7 +59,6 @@ TEST(Verdict, ScoresOnlyVerifiedStrictSanitizedUnexcludedFreshRunsAndSaysWhyNot)
            [](Observations& seen) { seen.capture_profile = CAPTURE_PROFILE_LENIENT; },
            [](Observations& seen) { seen.excluded.emplace(); },
            [](Observations& seen) { seen.replayed = true; },
-           [](Observations& seen) { seen.evaluate.reset(); },
            [](Observations& seen) { seen.sanitize.reset(); },
            [](Observations& seen) { seen.sanitize->unavailable = "compute-sanitizer is not installed"; },
        }) {
@@ -121,6 +120,29 @@ TEST(Verdict, RefusalComesBeforeTheStages) {
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_REJECTED);
   EXPECT_EQ(verdict.stage(), STAGE_ADMISSION);
   EXPECT_EQ(verdict.reason(), "plans[0].steady[1]: past its buffer");
+}
+
+// Capture gives these codes, too, and there they are CAPTURE_ERROR.
+TEST(Verdict, WhatAdmissionRefusesIsRejectedWhateverTheCode) {
+  for (VerdictCode code : {VERDICT_CODE_SHARED_MEMORY_LIMIT, VERDICT_CODE_BLOCK_LIMIT, VERDICT_CODE_LAUNCH_INVALID,
+                           VERDICT_CODE_NO_LAUNCH, VERDICT_CODE_TENSOR_MAP_INVALID}) {
+    Observations seen;
+    seen.refused = Failed(code);
+    EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_REJECTED) << VerdictCode_Name(code);
+    EXPECT_EQ(Decide(seen).code(), code);
+    EXPECT_EQ(StatusOf(code), VERDICT_STATUS_CAPTURE_ERROR);
+  }
+  Observations barred;
+  barred.refused = Failed(VERDICT_CODE_DIGEST_BARRED);
+  EXPECT_EQ(Decide(barred).status(), VERDICT_STATUS_INFRA_ERROR);
+}
+
+TEST(Verdict, WhatWasNeverEvaluatedIsNeverCorrect) {
+  Observations seen = Clean();
+  seen.evaluate.reset();
+  EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_EQ(Decide(seen).code(), VERDICT_CODE_INTERNAL);
+  EXPECT_FALSE(Decide(seen).scorable());
 }
 
 TEST(Verdict, OurOwnTroubleIsNeverTheCandidatesFault) {

@@ -108,9 +108,13 @@ CUresult EnqueueFill(const Driver& driver, CUdeviceptr to, uint32_t value, uint3
 
 absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(absl::string_view which, sassay::worker::RunMode) {
   ASSIGN_OR_RETURN(const Driver* driver, Driver::Get());
-  ASSIGN_OR_RETURN(const CUdevice device, Locate(*driver, which));
-  ASSIGN_OR_RETURN(DeviceInfo info, Inspect(*driver, device));
-  std::unique_ptr<CudaDevice> opened(new CudaDevice(*driver, device, std::move(info)));
+  return OpenWith(*driver, which);
+}
+
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::OpenWith(const Driver& driver, absl::string_view which) {
+  ASSIGN_OR_RETURN(const CUdevice device, Locate(driver, which));
+  ASSIGN_OR_RETURN(DeviceInfo info, Inspect(driver, device));
+  std::unique_ptr<CudaDevice> opened(new CudaDevice(driver, device, std::move(info)));
   RETURN_IF_ERROR(opened->Start());
   return std::unique_ptr<Device>(std::move(opened));
 }
@@ -140,7 +144,7 @@ absl::Status CudaDevice::Enter() {
   if (abandoned_) {
     return absl::FailedPreconditionError("the context was given up after a fault or a timeout; start a fresh runner");
   }
-  return driver_.Check(driver_.cuCtxSetCurrent(context_), "making the context current");
+  return Try(driver_.cuCtxSetCurrent(context_), "making the context current");
 }
 
 CUresult CudaDevice::Poll(absl::Time deadline) {

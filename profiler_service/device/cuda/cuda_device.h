@@ -24,11 +24,14 @@ namespace sassay::device::cuda {
 // Copy, Fill and Poison are only enqueued (Write from pinned staging memory); with nothing pending they have finished
 // when they return. Free and Read need an idle device and wait for at most kTransferTimeout. After a fault or a timeout
 // the context is abandoned: every later call fails and destruction frees nothing, because every driver call could block
-// behind a hung kernel. The process has to end then.
+// behind a hung kernel. The process has to end then. While a fault waits to be told by Synchronize, other calls may
+// fail with a Status of their own: whoever meets one asks Synchronize what it was (runner/replay.cc does).
 class CudaDevice : public Device {
  public:
   // `which` is an index in PCI order ("0") or a UUID ("GPU-…").
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view which, sassay::worker::RunMode mode);
+  // On a driver of the caller's, which outlives the device: how tests make a GPU fail.
+  static absl::StatusOr<std::unique_ptr<Device>> OpenWith(const Driver& driver, absl::string_view which);
   ~CudaDevice() override;
 
   const DeviceInfo& info() const override { return info_; }

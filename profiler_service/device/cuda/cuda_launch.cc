@@ -125,6 +125,7 @@ absl::StatusOr<std::array<char, 128>> CudaDevice::EncodeTensorMap(const sassay::
       arguments.element_stride, static_cast<CUtensorMapInterleave>(map.interleave()),
       static_cast<CUtensorMapSwizzle>(map.swizzle()), static_cast<CUtensorMapL2promotion>(map.l2_promotion()),
       static_cast<CUtensorMapFloatOOBfill>(map.oob_fill()));
+  if (IsRefusal(result)) return absl::InvalidArgumentError("encoding a tensor map: " + driver_.Describe(result));
   RETURN_IF_ERROR(driver_.Check(result, "encoding a tensor map"));
   std::array<char, 128> bytes;
   static_assert(sizeof(encoded) == sizeof(bytes));

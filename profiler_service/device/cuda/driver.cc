@@ -43,8 +43,6 @@ absl::StatusCode CodeFor(CUresult result) {
       return absl::StatusCode::kResourceExhausted;
     case CUDA_ERROR_NOT_FOUND:
       return absl::StatusCode::kNotFound;
-    case CUDA_ERROR_INVALID_VALUE:
-      return absl::StatusCode::kInvalidArgument;
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_SYSTEM_NOT_READY:

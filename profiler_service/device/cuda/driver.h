@@ -78,7 +78,9 @@ struct Driver {
   // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
   std::string Describe(CUresult result) const;
 
-  // OK, or the Status for a call that failed through no fault of the candidate: `doing` names call and object.
+  // OK, or the Status for a call that failed through no fault of the candidate: `doing` names call and object. Never
+  // INVALID_ARGUMENT, which a runner reads as a refusal: who asks the driver about something of the candidate's looks
+  // at IsRefusal (fault.h) first.
   absl::Status Check(CUresult result, absl::string_view doing) const;
 };
 

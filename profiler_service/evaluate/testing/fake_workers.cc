@@ -130,6 +130,11 @@ void InProcessJudge::Kill() {
   dead_ = true;
 }
 
+void InProcessJudge::LimitObjects(size_t count) {
+  absl::MutexLock lock(&mutex_);
+  device_->objects_left = count;
+}
+
 size_t InProcessJudge::objects() {
   absl::MutexLock lock(&mutex_);
   return device_->objects();

@@ -42,6 +42,8 @@ class InProcessJudge : public JudgePort {
 
   // The next request finds the judge dead, and its cases gone.
   void Kill() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The judge's device has memory for so many more objects.
+  void LimitObjects(size_t count) ABSL_LOCKS_EXCLUDED(mutex_);
   // Objects that are still allocated.
   size_t objects() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -41,6 +41,8 @@ absl::Status MemoryDevice::Free(device::DeviceAddress address) {
 }
 
 absl::StatusOr<device::SharedMemory> MemoryDevice::AllocateShared(uint64_t size_bytes) {
+  if (objects_left == 0) return absl::ResourceExhaustedError("no memory left");
+  --objects_left;
   device::SharedMemory memory;
   memory.object_bytes = (size_bytes + kGranularity - 1) / kGranularity * kGranularity;
   memory.fd.reset(memfd_create("judge-test", MFD_CLOEXEC));

@@ -37,6 +37,8 @@ class MemoryDevice : public device::Device {
   absl::StatusOr<double> NanosecondsBetween(int, int) override { return Lacks(); }
   absl::Status FlushL2() override { return Lacks(); }
 
+  // How many more objects there is memory for.
+  size_t objects_left = 1'000'000;
   // Objects that are alive, for leak checks.
   size_t objects() const { return sizes_.size(); }
 
