@@ -58,26 +58,34 @@ class Evaluator {
       Note(absl::StrCat("evaluate began again: ", failure->reason));
       failure = Attempt();
     }
-    if (failure.has_value() && context_.faults_need_proof && IsFaultOrTimeout(*failure)) failure = Prove(*failure);
+    evaluation_.needs_proof_ = failure.has_value() && context_.faults_need_proof && IsFaultOrTimeout(*failure);
     evaluation_.seen_.failure = std::move(failure);
+    return std::move(evaluation_);
+  }
+
+  Evaluation RunAgain(const Evaluation& first) {
+    evaluation_.notes_ = first.notes_;
+    evaluation_.device_ns_ = first.device_ns_;
+    evaluation_.seen_.failure = Attempt();
+    if (!evaluation_.seen_.failure.has_value()) evaluation_.seen_.failure = Unproven(*first.seen_.failure);
     return std::move(evaluation_);
   }
 
  private:
   void Note(std::string note) { evaluation_.notes_.push_back(std::move(note)); }
 
-  MaybeFailure Prove(const verdict::Failure& first) {
-    MaybeFailure second = Attempt();
-    if (second.has_value()) return second;
+  static verdict::Failure Unproven(const verdict::Failure& first) {
     verdict::Failure unproven;
     unproven.code = sassay::v1::VERDICT_CODE_DEVICE_LOST;
-    unproven.reason = absl::StrCat("a fault (", first.reason, ") did not happen again in a fresh runner");
+    unproven.reason =
+        absl::StrCat("a fault (", first.reason, ") did not happen again in a fresh runner, alone on the device");
     return unproven;
   }
 
   // One runner, every case.
   MaybeFailure Attempt() {
     evaluation_.seen_.numerics.reset();
+    evaluation_.launched_ = false;
     tried_.clear();
     if (MaybeFailure failure = OpenReference()) return failure;
     CandidateSession session(context_, sassay::worker::RUN_MODE_PLAIN);
@@ -85,6 +93,7 @@ class Evaluator {
     evaluation_.seen_.device_output = session.device_output();
     evaluation_.device_ns_ += session.device_ns();
     evaluation_.versions_ = session.versions();
+    evaluation_.launched_ = failure.has_value() && session.launching();
     return failure;
   }
 
@@ -191,6 +200,10 @@ class Evaluator {
 
 Evaluation Evaluate(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan) {
   return Evaluator(context, seeds, plan).Run();
+}
+
+Evaluation Prove(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan, const Evaluation& first) {
+  return Evaluator(context, seeds, plan).RunAgain(first);
 }
 
 }  // namespace sassay::evaluate

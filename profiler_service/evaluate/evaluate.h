@@ -31,6 +31,10 @@ class Evaluation {
   const std::vector<std::string>& notes() const { return notes_; }
   const sassay::v1::Versions& versions() const { return versions_; }
   uint64_t device_ns() const { return device_ns_; }
+  // A fault or a timeout on hardware: nobody's fault until Prove has seen another.
+  bool needs_proof() const { return needs_proof_; }
+  // The failure came while the candidate's own launches ran, not while a runner started, loaded or took buffers.
+  bool launched() const { return launched_; }
 
  private:
   friend class Evaluator;
@@ -40,15 +44,20 @@ class Evaluation {
   std::vector<std::string> notes_;
   sassay::v1::Versions versions_;
   uint64_t device_ns_ = 0;
+  bool needs_proof_ = false;
+  bool launched_ = false;
 };
 
 // Order within a case: a fault or a timeout, then what the judge found outside the outputs (guard bands, inputs), then
 // the outputs. The first case that fails ends it.
 //
-// Blame: where `context.faults_need_proof`, a fault or a timeout must happen again in a fresh runner; if it does not,
-// the failure is DEVICE_LOST. A lost runner or judge is tried once more before it is reported. Never fails otherwise
-// than by seen().failure.
+// A lost runner or judge is tried once more before it is reported. Never fails otherwise than by seen().failure.
 Evaluation Evaluate(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan);
+
+// Blame: what Evaluate saw as `first` (which needs_proof) must go wrong again in a fresh runner. Anything that does,
+// wrong outputs too, is the candidate's; if nothing does, the failure is DEVICE_LOST. The caller has the device to
+// itself and has seen a runner come up just before, or it proves nothing.
+Evaluation Prove(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan, const Evaluation& first);
 
 }  // namespace sassay::evaluate
 

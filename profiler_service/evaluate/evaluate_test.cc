@@ -32,6 +32,7 @@ class EvaluateTest : public testing::Test {
     FakeWorkers workers(judge_, std::move(kernels));
     const StageContext context{bundle_, workers, absl::Now() + absl::Minutes(1), absl::Seconds(10), proof, nullptr};
     Evaluation evaluation = Evaluate(context, seeds_, plan_);
+    if (evaluation.needs_proof()) evaluation = Prove(context, seeds_, plan_, evaluation);
     runners_ = workers.started();
     return evaluation;
   }
@@ -152,6 +153,14 @@ TEST_F(EvaluateTest, AFaultIsTheCandidatesOnlyIfItHappensAgain) {
   const Evaluation evaluation = Run({Fault});
   EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_ILLEGAL_ADDRESS);
   EXPECT_EQ(runners_, 2);
+}
+
+TEST_F(EvaluateTest, WhetherTheCandidatesOwnLaunchesRanIsKnown) {
+  EXPECT_TRUE(Run({Fault}).launched());
+  EXPECT_TRUE(Run({Lost}).launched());
+  EXPECT_FALSE(Run({HonestGemm}).launched());
+  judge_.LimitObjects(1);
+  EXPECT_FALSE(Run({Fault}).launched());
 }
 
 TEST_F(EvaluateTest, AFaultThatDoesNotHappenAgainIsTheDevices) {

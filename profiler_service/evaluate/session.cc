@@ -53,11 +53,17 @@ MaybeFailure CandidateSession::Open(uint64_t decoy_seed, uint64_t poison_seed) {
   if (MaybeFailure failure = TakeReply(runner_->Load(*bundle, mode_))) return failure;
   if (MaybeFailure failure = case_.Prepare(decoy_seed)) return failure;
   if (MaybeFailure failure = TakeReply(runner_->Bind(case_.regions(), case_.descriptors()))) return failure;
-  return TakeReply(runner_->Setup(poison_seed, DeviceDeadline()));
+  return TakeLaunchReply(runner_->Setup(poison_seed, DeviceDeadline()));
 }
 
 MaybeFailure CandidateSession::Steady(uint64_t poison_seed) {
-  return TakeReply(runner_->Steady(poison_seed, DeviceDeadline()));
+  return TakeLaunchReply(runner_->Steady(poison_seed, DeviceDeadline()));
+}
+
+MaybeFailure CandidateSession::TakeLaunchReply(const absl::StatusOr<RunnerReply>& reply) {
+  MaybeFailure failure = TakeReply(reply);
+  launching_ = failure.has_value();
+  return failure;
 }
 
 MaybeFailure CandidateSession::TakeReply(const absl::StatusOr<RunnerReply>& reply) {

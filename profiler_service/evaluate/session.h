@@ -41,11 +41,14 @@ class CandidateSession {
   const sassay::worker::RunnerReply& reply() const { return reply_; }
   const std::string& device_output() const { return device_output_; }
   uint64_t device_ns() const { return device_ns_; }
+  // The latest request to the runner ran launches of the candidate and did not end well.
+  bool launching() const { return launching_; }
   // Valid after Open has got as far as a runner.
   const sassay::v1::Versions& versions() const { return versions_; }
 
  private:
   MaybeFailure TakeReply(const absl::StatusOr<sassay::worker::RunnerReply>& reply);
+  MaybeFailure TakeLaunchReply(const absl::StatusOr<sassay::worker::RunnerReply>& reply);
   absl::Duration DeviceDeadline();
 
   const StageContext& context_;
@@ -56,6 +59,7 @@ class CandidateSession {
   sassay::v1::Versions versions_;
   std::string device_output_;
   uint64_t device_ns_ = 0;
+  bool launching_ = false;
   absl::Duration given_;  // the latest request's deadline
 };
 

@@ -63,7 +63,7 @@ struct StageContext {
   absl::Time deadline;
   // Of one request to the device, at most; the job's deadline shortens it.
   absl::Duration device_deadline = absl::Seconds(10);
-  // A fault must happen again in a fresh runner before it is the candidate's: hardware can fail, an emulator does not.
+  // A fault must happen again, alone, before it is the candidate's: hardware can fail, an emulator does not.
   bool faults_need_proof = true;
   // The approved kernel that says what is right, where the workload's reference is one; null otherwise.
   const admission::AdmittedBundle* reference = nullptr;

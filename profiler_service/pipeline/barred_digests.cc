@@ -24,8 +24,9 @@ absl::optional<std::string> BarredDigests::WhyBarred(absl::string_view digest) c
   absl::MutexLock lock(&mutex_);
   const auto found = devices_.find(std::string(digest));
   if (found == devices_.end() || found->second.size() < kEnough) return absl::nullopt;
-  return absl::StrCat("bundle ", digest.substr(0, 12), "… wedged ", absl::StrJoin(found->second, " and "),
-                      "; change the kernel, a new bundle has a new digest");
+  return absl::StrCat(
+      "bundle ", digest.substr(0, 12), "… wedged ", absl::StrJoin(found->second, " and "),
+      "; change the kernel, a new bundle has a new digest (an admin lifts the bar in STATE/barred_digests)");
 }
 
 }  // namespace sassay::pipeline

@@ -15,7 +15,8 @@
 
 namespace sassay::pipeline {
 
-// Thread-safe. Kept in a file, one "digest device" a line, so that a restart forgets nothing.
+// Thread-safe. Kept in a file, one "digest device" a line, so that a restart forgets nothing. An operator who knows
+// better deletes the line while the service is stopped.
 class BarredDigests {
  public:
   // Devices that a digest must have wedged.
@@ -24,7 +25,7 @@ class BarredDigests {
   // An empty path keeps nothing on disk. A missing file is an empty list.
   explicit BarredDigests(std::filesystem::path path = {});
 
-  // `device` was unusable after running `digest`.
+  // `device` took a fresh runner just before `digest` ran alone on it, and none after.
   void Wedged(absl::string_view digest, absl::string_view device) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the digest is barred, naming the devices; nothing if it is not.
   absl::optional<std::string> WhyBarred(absl::string_view digest) const ABSL_LOCKS_EXCLUDED(mutex_);

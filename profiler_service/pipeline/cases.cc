@@ -65,9 +65,10 @@ bool IsMisuse(const verdict::Failure& failure) {
   return status == sassay::v1::VERDICT_STATUS_SANITIZER_ERROR || status == sassay::v1::VERDICT_STATUS_RUNTIME_ERROR;
 }
 
-bool MayHaveWedged(const verdict::Failure& failure) {
+bool MayBeTheDevices(const verdict::Failure& failure) {
   return verdict::StatusOf(failure.code) == sassay::v1::VERDICT_STATUS_TIMEOUT ||
-         failure.code == sassay::v1::VERDICT_CODE_DEVICE_LOST || failure.code == sassay::v1::VERDICT_CODE_RUNNER_LOST;
+         failure.code == sassay::v1::VERDICT_CODE_DEVICE_LOST || failure.code == sassay::v1::VERDICT_CODE_RUNNER_LOST ||
+         failure.code == sassay::v1::VERDICT_CODE_JUDGE_LOST;
 }
 
 absl::Status CandidateBuffers::Prepare() {

@@ -27,8 +27,8 @@ evaluate::EvaluatePlan CasesFor(const Definition& definition, const sassay::v1::
 bool SanitizeCanExplain(const verdict::Failure& failure);
 // Memory misuse and faults are diagnosed even if nobody asked for the stage.
 bool IsMisuse(const verdict::Failure& failure);
-// Whether the device itself may be unusable now.
-bool MayHaveWedged(const verdict::Failure& failure);
+// Whether the device itself may be unusable now, by whomever: it is probed then.
+bool MayBeTheDevices(const verdict::Failure& failure);
 
 // The judge's buffers for one run, with the bundle cut to the plan that runs.
 class CandidateBuffers {

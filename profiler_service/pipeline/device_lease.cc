@@ -12,42 +12,36 @@ constexpr absl::Duration kGlance = absl::Milliseconds(50);
 
 }  // namespace
 
-bool DeviceLease::Free(Mode mode) const {
-  if (mode == Mode::kShared) return !writer_ && waiting_writers_ == 0;
-  return !writer_ && readers_ == 0;
+bool DeviceLease::Free(Mode mode, uint64_t bytes) const {
+  if (writer_) return false;
+  if (readers_ == 0) return true;
+  return mode == Mode::kShared && held_bytes_ <= memory_bytes_ && bytes <= memory_bytes_ - held_bytes_;
 }
 
-absl::StatusOr<DeviceLease::Held> DeviceLease::Acquire(Mode mode, absl::Time deadline,
+absl::StatusOr<DeviceLease::Held> DeviceLease::Acquire(Mode mode, uint64_t bytes, absl::Time deadline,
                                                        const std::function<bool()>& cancelled) {
   absl::MutexLock lock(&mutex_);
-  const bool writer = mode == Mode::kExclusive;
-  waiting_writers_ += writer;
+  const auto ticket = waiting_.insert(waiting_.end(), ++tickets_);
   absl::Status status;
-  while (!Free(mode) && status.ok()) {
+  while ((waiting_.begin() != ticket || !Free(mode, bytes)) && status.ok()) {
     if (cancelled()) status = absl::CancelledError("cancelled while waiting for the device");
     if (absl::Now() >= deadline) status = absl::DeadlineExceededError("the device did not become free in time");
     if (status.ok()) changed_.WaitWithDeadline(&mutex_, std::min(deadline, absl::Now() + kGlance));
   }
-  waiting_writers_ -= writer;
-  if (!status.ok()) {
-    changed_.SignalAll();
-    return status;
-  }
-  if (writer) {
-    writer_ = true;
-  } else {
-    ++readers_;
-  }
-  return Held(this, mode);
+  waiting_.erase(ticket);
+  changed_.SignalAll();
+  if (!status.ok()) return status;
+  writer_ = mode == Mode::kExclusive;
+  readers_ += mode == Mode::kShared;
+  held_bytes_ += bytes;
+  return Held(this, mode, bytes);
 }
 
-void DeviceLease::Release(Mode mode) {
+void DeviceLease::Release(Mode mode, uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  if (mode == Mode::kExclusive) {
-    writer_ = false;
-  } else {
-    --readers_;
-  }
+  if (mode == Mode::kExclusive) writer_ = false;
+  readers_ -= mode == Mode::kShared;
+  held_bytes_ -= bytes;
   changed_.SignalAll();
 }
 

@@ -1,8 +1,10 @@
-// Who may use a device: many stages that only need it, or one that measures on it.
+// Who may use a device: many stages that only need it, as far as its memory goes, or one that wants it alone.
 #ifndef SASSAY_PROFILER_SERVICE_PIPELINE_DEVICE_LEASE_H_
 #define SASSAY_PROFILER_SERVICE_PIPELINE_DEVICE_LEASE_H_
 
+#include <cstdint>
 #include <functional>
+#include <list>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -12,40 +14,49 @@
 
 namespace sassay::pipeline {
 
-// A reader-writer lease. A waiting writer lets no further reader in, so that timing is not starved. Thread-safe; must
+// A reader-writer lease that counts bytes. First come, first served: neither timing nor a large candidate is starved by
+// those that come later. Who comes alone is let in whatever it needs; admission has bounded that. Thread-safe; must
 // outlive what it handed out.
 class DeviceLease {
  public:
   enum class Mode { kShared, kExclusive };
 
+  // `memory_bytes`: what all holders together may need.
+  explicit DeviceLease(uint64_t memory_bytes) : memory_bytes_(memory_bytes) {}
+
   // Holds the lease until it is destroyed. Move-only.
   class Held {
    public:
-    Held(Held&& other) noexcept : lease_(std::exchange(other.lease_, nullptr)), mode_(other.mode_) {}
+    Held(Held&& other) noexcept
+        : lease_(std::exchange(other.lease_, nullptr)), mode_(other.mode_), bytes_(other.bytes_) {}
     Held& operator=(Held&&) = delete;
     ~Held() {
-      if (lease_ != nullptr) lease_->Release(mode_);
+      if (lease_ != nullptr) lease_->Release(mode_, bytes_);
     }
 
    private:
     friend class DeviceLease;
-    Held(DeviceLease* lease, Mode mode) : lease_(lease), mode_(mode) {}
+    Held(DeviceLease* lease, Mode mode, uint64_t bytes) : lease_(lease), mode_(mode), bytes_(bytes) {}
     DeviceLease* lease_;
     Mode mode_;
+    uint64_t bytes_;
   };
 
   // DEADLINE_EXCEEDED, or CANCELLED within a moment after `cancelled` says so.
-  absl::StatusOr<Held> Acquire(Mode mode, absl::Time deadline, const std::function<bool()>& cancelled)
+  absl::StatusOr<Held> Acquire(Mode mode, uint64_t bytes, absl::Time deadline, const std::function<bool()>& cancelled)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool Free(Mode mode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Release(Mode mode) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Free(Mode mode, uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(Mode mode, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const uint64_t memory_bytes_;
   absl::Mutex mutex_;
   absl::CondVar changed_;
   int readers_ ABSL_GUARDED_BY(mutex_) = 0;
-  int waiting_writers_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t tickets_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::list<uint64_t> waiting_ ABSL_GUARDED_BY(mutex_);  // tickets, first come first
   bool writer_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -17,9 +18,11 @@ struct Job {
   std::string submission_id;
   std::string tenant;
   sassay::v1::ProfileRequest request;
-  std::string bundle_bytes;  // hostile until admission has validated them; their SHA-256 has been checked
+  std::string bundle_bytes;  // hostile until admission has validated them; upload checked their SHA-256
   uint32_t attempt = 1;
   absl::Time deadline;  // of the run
+  // Devices on which earlier attempts ended in trouble, as StageStarted called them: tried last, and alone.
+  std::vector<std::string> earlier_devices{};
 };
 
 // How the pipeline speaks while it works. Calls come from the thread that runs the job; `cancelled` may be polled from

@@ -3,7 +3,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_
 #define SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_
 
-#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -22,6 +22,11 @@ namespace sassay::pipeline {
 // Thread-safe: several jobs use a lane at once, each with workers of its own.
 class Lane {
  public:
+  // What a fresh runner may take to come up.
+  static constexpr absl::Duration kProbeTimeout = absl::Seconds(60);
+
+  // The device's memory, which its users share, and how many jobs it takes at once.
+  Lane(uint64_t memory_bytes, uint32_t seats) : lease_(memory_bytes), seats_(seats) {}
   virtual ~Lane() = default;
 
   // "cuda:0", "emulated:sm_90a".
@@ -32,21 +37,25 @@ class Lane {
   virtual absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) = 0;
   // The caller holds the lease exclusively.
   virtual absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) = 0;
-  // Whether a fresh runner still comes up: asked after a kernel has hung.
-  virtual absl::Status Probe(absl::Time deadline) = 0;
+  // Whether a fresh runner comes up: asked before a candidate is blamed, and after a kernel has hung. CANCELLED when
+  // the switch (may be null) is pulled.
+  virtual absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) = 0;
 
   bool emulated() const { return device().kind() == "emulated"; }
+  // How observers and earlier attempts call it: "NVIDIA H200 GPU-…".
+  std::string label() const;
   DeviceLease& lease() { return lease_; }
-  // Jobs on this lane now, for choosing the emptiest.
-  std::atomic<int>& jobs() { return jobs_; }
+  uint32_t seats() const { return seats_; }
 
  private:
   DeviceLease lease_;
-  std::atomic<int> jobs_{0};
+  const uint32_t seats_;
 };
 
 // What admission checks a plan against.
 admission::DeviceFacts FactsOf(const Lane& lane);
+// Whether admission says the same on both.
+bool SameKind(const Lane& a, const Lane& b);
 
 }  // namespace sassay::pipeline
 

@@ -3,17 +3,20 @@
 #include "profiler_service/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "common/base/status_macros.h"
 #include "profiler_service/evaluate/evaluate.h"
 #include "profiler_service/evaluate/judge_case.h"
 #include "profiler_service/evidence/evidence.h"
 #include "profiler_service/pipeline/cancel_watch.h"
 #include "profiler_service/pipeline/cases.h"
+#include "profiler_service/pipeline/memory_need.h"
 #include "profiler_service/verdict/verdict.h"
 
 namespace sassay::pipeline {
@@ -23,7 +26,6 @@ using sassay::v1::Stage;
 using sassay::v1::StageReport;
 using verdict::Failure;
 
-constexpr absl::Duration kProbeTimeout = absl::Seconds(60);
 constexpr absl::Duration kShortestEmulatedDeadline = absl::Seconds(20);
 constexpr absl::Duration kLongestEmulatedDeadline = absl::Minutes(5);
 
@@ -36,8 +38,8 @@ Failure Refusal(sassay::v1::VerdictCode code, absl::string_view reason) { return
 // One job from bytes to verdict. Lives on the job's thread.
 class JobRun {
  public:
-  JobRun(const PipelineParts& parts, BarredDigests& barred, const Job& job, JobObserver& observer)
-      : parts_(parts), barred_(barred), job_(job), observer_(observer) {}
+  JobRun(const PipelineParts& parts, Lanes& lanes, BarredDigests& barred, const Job& job, JobObserver& observer)
+      : parts_(parts), lanes_(lanes), barred_(barred), job_(job), observer_(observer) {}
 
   sassay::v1::Verdict Run() {
     const CancelWatch watch(observer_, kill_switch_);
@@ -50,7 +52,6 @@ class JobRun {
       RunStage(sassay::v1::STAGE_TIMING, WantsMore(sassay::v1::STAGE_TIMING),
                [this](StageReport& report) { Time(report); });
     }
-    if (lane_ != nullptr) --lane_->jobs();
     seen_.cancelled = observer_.cancelled();
     return verdict::Decide(seen_);
   }
@@ -91,7 +92,7 @@ class JobRun {
     report.set_outcome(StageReport::SKIPPED);
     if (wanted) {
       const absl::Time start = absl::Now();
-      observer_.StageStarted(stage, lane_ == nullptr ? "" : DeviceLabel());
+      observer_.StageStarted(stage, lane_ == nullptr ? "" : lane_->label());
       report.set_outcome(StageReport::PASSED);
       body(report);
       report.set_wall_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Now() - start)));
@@ -135,8 +136,9 @@ class JobRun {
     }
     if (auto refusal = TakeSeeds()) return refusal;
     if (auto refusal = AdmitBundle()) return refusal;
-    if (auto refusal = LoadReference()) return refusal;
     CheckProvenance();
+    if (auto refusal = TakeSeat()) return refusal;
+    if (auto refusal = LoadReference()) return refusal;
     DescribeBundle();
     return CheckSize();
   }
@@ -153,24 +155,46 @@ class JobRun {
     return absl::nullopt;
   }
 
-  // On the emptiest lane that takes it. A bundle for another architecture may fit another lane.
+  // For every lane that takes it; once for each kind. Of several refusals, that of a device of its architecture counts.
   absl::optional<Failure> AdmitBundle() {
-    std::vector<Lane*> lanes;
-    for (const auto& lane : parts_.lanes) lanes.push_back(lane.get());
-    std::stable_sort(lanes.begin(), lanes.end(), [](Lane* a, Lane* b) { return a->jobs() < b->jobs(); });
     absl::optional<Failure> refusal;
-    for (Lane* lane : lanes) {
-      auto result = admission::Admit(job_.bundle_bytes, workload_, parts_.limits, FactsOf(*lane));
-      if (auto* admitted = std::get_if<admission::AdmittedBundle>(&result); admitted != nullptr) {
-        bundle_ = std::move(*admitted);
-        lane_ = lane;
-        ++lane_->jobs();
-        return absl::nullopt;
+    std::vector<admission::AdmissionResult> results;
+    for (size_t index = 0; index < lanes_.size(); ++index) {
+      size_t same = 0;
+      while (same < index && !SameKind(lanes_.lane(same), lanes_.lane(index))) ++same;
+      results.push_back(
+          same < index ? results[same]
+                       : admission::Admit(job_.bundle_bytes, workload_, parts_.limits, FactsOf(lanes_.lane(index))));
+      if (auto* admitted = std::get_if<admission::AdmittedBundle>(&results.back()); admitted != nullptr) {
+        admitted_.emplace(index, *admitted);
+        continue;
       }
-      const auto& rejection = std::get<admission::Rejection>(result);
-      if (!refusal.has_value()) refusal = Refusal(rejection.code, rejection.Line());
+      const auto& rejection = std::get<admission::Rejection>(results.back());
+      if (!refusal.has_value() || refusal->code == sassay::v1::VERDICT_CODE_ARCH_MISMATCH) {
+        refusal = Refusal(rejection.code, rejection.Line());
+      }
     }
-    return refusal;
+    if (admitted_.empty()) return refusal;
+    bundle_ = admitted_.begin()->second;
+    return absl::nullopt;
+  }
+
+  // A place on one of the lanes that take it; held until the job ends.
+  absl::optional<Failure> TakeSeat() {
+    std::vector<size_t> fitting;
+    for (const auto& [index, bundle] : admitted_) fitting.push_back(index);
+    auto seat = lanes_.Take(fitting, job_.earlier_devices, job_.deadline, [this] { return observer_.cancelled(); });
+    if (!seat.ok()) return NoDevice(seat.status());
+    seat_.emplace(*std::move(seat));
+    lane_ = &seat_->lane();
+    bundle_ = admitted_.at(seat_->index());
+    admitted_.clear();
+    return absl::nullopt;
+  }
+
+  static Failure NoDevice(const absl::Status& status) {
+    return evaluate::TroubleOf(status, absl::IsDeadlineExceeded(status) ? sassay::v1::VERDICT_CODE_QUEUE_DEADLINE
+                                                                        : sassay::v1::VERDICT_CODE_DEVICE_LOST);
   }
 
   // A reference that is a kernel is a bundle that an operator approved; it passes the same door.
@@ -204,19 +228,25 @@ class JobRun {
     seen_.versions.set_toolkit(bundle_->bundle().compilation().toolkit_version());
   }
 
-  // An emulated run that cannot end in time is refused at once, with a size that fits.
+  // An emulated run that cannot end in time is refused at once: with a size that fits, or, where it is only that this
+  // submission has little time, asking for more.
   absl::optional<Failure> CheckSize() {
     if (!lane_->emulated()) return absl::nullopt;
     call_estimate_ = EstimateCall(workload_, bundle_->bundle().ptx(), parts_.emulator_speed);
     const absl::Duration total = call_estimate_ * kEmulatedCalls, left = job_.deadline - absl::Now();
     if (total <= left && call_estimate_ <= kLongestEmulatedDeadline) return absl::nullopt;
-    const absl::Duration limit = std::min(left / kEmulatedCalls, kLongestEmulatedDeadline);
+    const std::string takes = absl::StrCat("would take about ", Rough(total), " on ", lane_->specification());
+    if (total <= parts_.usual_run_deadline && call_estimate_ <= kLongestEmulatedDeadline) {
+      return Refusal(sassay::v1::VERDICT_CODE_QUEUE_DEADLINE,
+                     absl::StrCat(takes, ", the run's deadline is in ", Rough(left), "; ask for a longer one"));
+    }
+    const absl::Duration limit =
+        std::min(std::max(left, parts_.usual_run_deadline) / kEmulatedCalls, kLongestEmulatedDeadline);
     const std::string fits =
         SizeThatFits(workload_, *parts_.catalog, bundle_->bundle().ptx(), limit, parts_.emulator_speed);
-    return Refusal(
-        sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE,
-        absl::StrCat("would take about ", Rough(total), " on ", lane_->specification(), ", the deadline is in ",
-                     Rough(left), fits.empty() ? "" : absl::StrCat("; ", fits, " fits")));
+    return Refusal(sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE,
+                   absl::StrCat(takes, ", the deadline is in ", Rough(left),
+                                fits.empty() ? "" : absl::StrCat("; ", fits, " fits")));
   }
 
   static std::string Rough(absl::Duration duration) {
@@ -238,20 +268,55 @@ class JobRun {
     return std::clamp(4 * call_estimate_, kShortestEmulatedDeadline, kLongestEmulatedDeadline);
   }
 
+  // Beside other candidates, as a rule. What may be the device's fault is run again with nobody else there; so is what
+  // earlier attempts failed with on other devices.
   void Evaluate(StageReport& report) {
-    const auto lease = Lease(DeviceLease::Mode::kShared, report);
-    if (!lease.ok())
-      return FailEvaluate(evaluate::TroubleOf(lease.status(), sassay::v1::VERDICT_CODE_QUEUE_DEADLINE), report);
-    const auto workers = lane_->MakeWorkers(kill_switch_);
-    const evaluate::Evaluation evaluation =
-        evaluate::Evaluate(Context(*workers), *seeds_, CasesFor(*definition_, workload_, lane_->emulated()));
-    report.set_device_ns(evaluation.device_ns());
-    seen_.evaluate = evaluation.seen();
+    auto evaluation = EvaluateOnce(/*alone=*/!lane_->emulated() && !job_.earlier_devices.empty(), nullptr);
+    if (evaluation.ok() && evaluation->needs_proof()) {
+      seen_.notes.push_back(
+          absl::StrCat("evaluate: run again alone on the device: ", evaluation->seen().failure->reason));
+      evaluation = EvaluateOnce(/*alone=*/true, &*evaluation);
+    }
+    if (!evaluation.ok()) return FailEvaluate(NoDevice(evaluation.status()), report);
+    report.set_device_ns(evaluation->device_ns());
+    seen_.evaluate = evaluation->seen();
     SuggestSize(*seen_.evaluate);
-    for (const std::string& note : evaluation.notes()) seen_.notes.push_back(note);
-    if (evaluation.passed()) return;
-    Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
-    NoteWedge(*EvaluateFailure());
+    for (const std::string& note : evaluation->notes()) seen_.notes.push_back(note);
+    if (!evaluation->passed()) Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
+  }
+
+  // `first` is what needs proof; null otherwise. A Status tells why the device could not be had.
+  absl::StatusOr<evaluate::Evaluation> EvaluateOnce(bool alone, const evaluate::Evaluation* first) {
+    ASSIGN_OR_RETURN(const DeviceLease::Held lease,
+                     Lease(alone ? DeviceLease::Mode::kExclusive : DeviceLease::Mode::kShared));
+    if (alone) RETURN_IF_ERROR(ProbeDevice());
+    const auto workers = lane_->MakeWorkers(kill_switch_);
+    const evaluate::StageContext context = Context(*workers);
+    const evaluate::EvaluatePlan plan = CasesFor(*definition_, workload_, lane_->emulated());
+    evaluate::Evaluation evaluation =
+        first == nullptr ? evaluate::Evaluate(context, *seeds_, plan) : evaluate::Prove(context, *seeds_, plan, *first);
+    if (!evaluation.passed()) LookAfterDevice(evaluation, alone);
+    return evaluation;
+  }
+
+  // Whether a fresh runner comes up. A lane on which none does takes no job until one has.
+  absl::Status ProbeDevice() {
+    if (lane_->emulated()) return absl::OkStatus();
+    const absl::Status alive = lane_->Probe(absl::Now() + Lane::kProbeTimeout, &kill_switch_);
+    if (alive.ok() || absl::IsCancelled(alive)) return alive;
+    lanes_.Sick(seat_->index(), alive);
+    const std::string why = absl::StrCat(lane_->device().uuid(), " takes no runner: ", alive.message());
+    seen_.notes.push_back(why);
+    return absl::UnavailableError(why);
+  }
+
+  // A digest is held responsible only for a device that was well just before, had nobody else on it, and on which the
+  // digest's own launches were running.
+  void LookAfterDevice(const evaluate::Evaluation& evaluation, bool alone) {
+    if (!MayBeTheDevices(*evaluation.seen().failure)) return;
+    const absl::Status alive = ProbeDevice();
+    if (alive.ok() || absl::IsCancelled(alive)) return;
+    if (alone && evaluation.launched()) barred_.Wedged(bundle_->digest(), lane_->device().uuid());
   }
 
   // The judge refuses a reference that would take it too long.
@@ -266,17 +331,9 @@ class JobRun {
     seen_.evaluate.emplace().failure = std::move(failure);
   }
 
-  // After a hang: does the device still take a fresh runner?
-  void NoteWedge(const Failure& failure) {
-    if (lane_->emulated() || !MayHaveWedged(failure) || observer_.cancelled()) return;
-    const absl::Status alive = lane_->Probe(absl::Now() + kProbeTimeout);
-    if (alive.ok()) return;
-    barred_.Wedged(bundle_->digest(), lane_->device().uuid());
-    seen_.notes.push_back(absl::StrCat(lane_->device().uuid(), " takes no runner since: ", alive.message()));
-  }
-
-  absl::StatusOr<DeviceLease::Held> Lease(DeviceLease::Mode mode, StageReport& report) {
-    return lane_->lease().Acquire(mode, job_.deadline, [this] { return observer_.cancelled(); });
+  absl::StatusOr<DeviceLease::Held> Lease(DeviceLease::Mode mode) {
+    const uint64_t need = MemoryNeed(*bundle_, reference_.has_value() ? &*reference_ : nullptr, lane_->emulated());
+    return lane_->lease().Acquire(mode, need, job_.deadline, [this] { return observer_.cancelled(); });
   }
 
   // ---- sanitize: is it safe? ----
@@ -291,7 +348,7 @@ class JobRun {
   }
 
   absl::Status TrySanitize(verdict::SanitizeSeen& seen, StageReport& report) {
-    const auto lease = Lease(DeviceLease::Mode::kShared, report);
+    const auto lease = Lease(DeviceLease::Mode::kShared);
     if (!lease.ok()) return lease.status();
     const auto workers = lane_->MakeWorkers(kill_switch_);
     CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
@@ -334,7 +391,7 @@ class JobRun {
   // ---- evidence: which instructions executed? ----
 
   void CollectEvidence(StageReport& report) {
-    const auto lease = Lease(DeviceLease::Mode::kShared, report);
+    const auto lease = Lease(DeviceLease::Mode::kShared);
     if (!lease.ok()) return Finish(report, StageReport::UNAVAILABLE, lease.status().message());
     const auto workers = lane_->MakeWorkers(kill_switch_);
     const auto family = definition_->required_sass.find(lane_->device().arch());
@@ -351,7 +408,7 @@ class JobRun {
   // ---- timing: how fast? Alone on the device. ----
 
   void Time(StageReport& report) {
-    auto timing = TryTime(report);
+    auto timing = TryTime();
     verdict::TimingSeen& seen = seen_.timing.emplace();
     if (timing.ok()) {
       seen.timing = *std::move(timing);
@@ -385,9 +442,9 @@ class JobRun {
     };
   }
 
-  absl::StatusOr<sassay::v1::Timing> TryTime(StageReport& report) {
+  absl::StatusOr<sassay::v1::Timing> TryTime() {
     if (lane_->emulated()) return absl::UnavailableError("emulated device");
-    const auto lease = Lease(DeviceLease::Mode::kExclusive, report);
+    const auto lease = Lease(DeviceLease::Mode::kExclusive);
     if (!lease.ok()) return lease.status();
     const auto workers = lane_->MakeWorkers(kill_switch_);
     CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
@@ -400,9 +457,8 @@ class JobRun {
     return lane_->Time(request);
   }
 
-  std::string DeviceLabel() const { return absl::StrCat(lane_->device().model(), " ", lane_->device().uuid()); }
-
   const PipelineParts& parts_;
+  Lanes& lanes_;
   BarredDigests& barred_;
   const Job& job_;
   JobObserver& observer_;
@@ -411,8 +467,10 @@ class JobRun {
   sassay::v1::Workload workload_;
   const Definition* definition_ = nullptr;
   absl::optional<evaluate::Seeds> seeds_;
+  std::map<size_t, admission::AdmittedBundle> admitted_;  // by lane, until one is chosen
   absl::optional<admission::AdmittedBundle> bundle_, reference_;
-  Lane* lane_ = nullptr;
+  absl::optional<Lanes::Seat> seat_;
+  Lane* lane_ = nullptr;  // the seat's
   absl::Duration call_estimate_;
   absl::optional<Failure> timed_failure_;
   verdict::Observations seen_;
@@ -421,7 +479,7 @@ class JobRun {
 }  // namespace
 
 sassay::v1::Verdict Pipeline::Run(const Job& job, JobObserver& observer) {
-  return JobRun(parts_, barred_, job, observer).Run();
+  return JobRun(parts_, lanes_, barred_, job, observer).Run();
 }
 
 }  // namespace sassay::pipeline

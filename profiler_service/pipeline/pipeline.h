@@ -24,6 +24,7 @@
 #include "profiler_service/pipeline/estimate.h"
 #include "profiler_service/pipeline/job.h"
 #include "profiler_service/pipeline/lane.h"
+#include "profiler_service/pipeline/lanes.h"
 
 namespace sassay::pipeline {
 
@@ -31,7 +32,7 @@ namespace sassay::pipeline {
 struct PipelineParts {
   explicit PipelineParts(evaluate::SeedPool seed_pool) : seeds(std::move(seed_pool)) {}
 
-  // At least one. Every job runs on one of them.
+  // At least one. Every job runs on one of them; Pipeline takes them over.
   std::vector<std::unique_ptr<Lane>> lanes;
   // Outlives the pipeline.
   const WorkloadCatalog* catalog = nullptr;
@@ -45,22 +46,30 @@ struct PipelineParts {
   EmulatorSpeed emulator_speed;
   // Of one request to a GPU; on an emulated device four times the estimate, between 20 s and 5 min.
   absl::Duration device_deadline = absl::Seconds(10);
-  // Jobs at once on one device.
-  uint32_t jobs_per_lane = 2;
+  // How often a lane on which no runner comes up is tried again.
+  absl::Duration probe_every = absl::Seconds(30);
+  // What a submission is given that asks for nothing. An emulated run that takes longer is too large; one that only
+  // takes longer than this submission has left is not.
+  absl::Duration usual_run_deadline = absl::Minutes(10);
 };
 
 // Thread-safe: Run may be called by `concurrency()` threads at once.
 class Pipeline : public JobRunner {
  public:
-  explicit Pipeline(PipelineParts parts) : parts_(std::move(parts)), barred_(parts_.barred_digests_file) {}
+  explicit Pipeline(PipelineParts parts)
+      : lanes_(std::move(parts.lanes), parts.probe_every),
+        parts_(std::move(parts)),
+        barred_(parts_.barred_digests_file) {}
 
   sassay::v1::Verdict Run(const Job& job, JobObserver& observer) override;
-  uint32_t concurrency() const override { return parts_.jobs_per_lane * static_cast<uint32_t>(parts_.lanes.size()); }
+  uint32_t concurrency() const override { return lanes_.seats(); }
 
   const PipelineParts& parts() const { return parts_; }
+  Lanes& lanes() { return lanes_; }
   BarredDigests& barred() { return barred_; }
 
  private:
+  Lanes lanes_;
   const PipelineParts parts_;
   BarredDigests barred_;
 };

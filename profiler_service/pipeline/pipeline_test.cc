@@ -25,7 +25,8 @@ using testing::HasSubstr;
 // A device without processes.
 class FakeLane : public Lane {
  public:
-  FakeLane(const std::string& kind, FakeKernel kernel) : specification_(kind + ":0"), kernel_(std::move(kernel)) {
+  FakeLane(const std::string& kind, FakeKernel kernel)
+      : Lane(uint64_t{140} << 30, 4), specification_(kind + ":0"), kernel_(std::move(kernel)) {
     device_.set_kind(kind);
     device_.set_model("NVIDIA H200");
     device_.set_uuid("GPU-1");
@@ -60,7 +61,10 @@ class FakeLane : public Lane {
     timing.set_status(sassay::v1::Timing::MEASURED);
     return timing;
   }
-  absl::Status Probe(absl::Time) override { return probe_; }
+  absl::Status Probe(absl::Time, wire::KillSwitch*) override {
+    absl::MutexLock lock(&mutex_);
+    return probe_();
+  }
 
   // One call of a timed runner.
   absl::Status Call(const timing::TimingRequest& request, const FakeKernel& kernel) {
@@ -81,7 +85,8 @@ class FakeLane : public Lane {
   const FakeKernel kernel_;
   evaluate::InProcessJudge judge_;
   sanitize::Sanitization sanitization_{sanitize::Sanitization::Status::kClean, {}, {}, "", {}, "memcheck"};
-  absl::Status probe_;
+  absl::Mutex mutex_;
+  std::function<absl::Status()> probe_ = [] { return absl::OkStatus(); };
   std::atomic<int> sanitized_{0}, timed_{0};
 };
 
@@ -102,6 +107,8 @@ class PipelineTest : public testing::Test {
     auto lane = std::make_unique<FakeLane>(kind, std::move(kernel));
     lane_ = lane.get();
     parts.lanes.push_back(std::move(lane));
+    parts.usual_run_deadline = usual_run_deadline_;
+    parts.probe_every = absl::Milliseconds(1);
     parts.catalog = &WorkloadCatalog::BuiltIn();
     parts.provenance = [](const admission::AdmittedBundle&) {
       return admission::ProvenanceResult{PROVENANCE_VERIFIED, ""};
@@ -137,6 +144,7 @@ class PipelineTest : public testing::Test {
     return finding;
   }
 
+  absl::Duration usual_run_deadline_ = absl::Minutes(10);
   FakeLane* lane_ = nullptr;
   std::unique_ptr<Pipeline> pipeline_;
   RecordingObserver observer_;
@@ -170,7 +178,7 @@ TEST_F(PipelineTest, HonestCandidateGoesThroughEveryStageInOrder) {
   EXPECT_FALSE(verdict.replay_id().empty());
   EXPECT_EQ(verdict.versions().device(), "NVIDIA H200");
   EXPECT_EQ(lane_->judge_.objects(), 0u);
-  EXPECT_EQ(lane_->jobs(), 0);
+  EXPECT_EQ(pipeline_->lanes().jobs(0), 0);
 }
 
 TEST_F(PipelineTest, DamagedBundleIsRejectedAndNothingRuns) {
@@ -289,11 +297,23 @@ TEST_F(PipelineTest, EmulatedDevicesGiveNoTime) {
   EXPECT_EQ(lane_->timed_, 0);
 }
 
-TEST_F(PipelineTest, EmulatedRunThatCannotEndInTimeIsRefusedWithASizeThatFits) {
+TEST_F(PipelineTest, EmulatedRunThatOnlyHasLittleTimeLeftIsNotTooLarge) {
   Build(evaluate::HonestGemm, "emulated");
   Job job = MakeJob();
   job.deadline = absl::Now() + absl::Milliseconds(1500);  // one call takes 0.28 s by the estimate
   const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_QUEUE_DEADLINE);
+  EXPECT_THAT(verdict.reason(), HasSubstr("ask for a longer one"));
+}
+
+TEST_F(PipelineTest, EmulatedRunThatCannotEndInTimeIsRefusedWithASizeThatFits) {
+  usual_run_deadline_ = absl::Seconds(2);
+  Build(evaluate::HonestGemm, "emulated");
+  Job job = MakeJob();
+  job.deadline = absl::Now() + absl::Milliseconds(1500);  // one call takes 0.28 s by the estimate
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_REJECTED);
   EXPECT_EQ(verdict.code(), VERDICT_CODE_TOO_LARGE_FOR_DEVICE);
   EXPECT_THAT(verdict.reason(), HasSubstr("would take about 2 s on emulated:0"));
   EXPECT_THAT(observer_.started_, ElementsAre(STAGE_ADMISSION));
@@ -331,16 +351,76 @@ TEST_F(PipelineTest, ReplayShowsTheSameWorstElementAndIsNeverScored) {
   EXPECT_EQ(Run(job).status(), VERDICT_STATUS_REJECTED);
 }
 
-TEST_F(PipelineTest, ADigestThatWedgesTwoDevicesIsBarred) {
-  Build(Hang);
-  lane_->probe_ = absl::UnavailableError("no context");
+// Every second hang, that of the proof, takes the device with it; it comes back after a while.
+TEST_F(PipelineTest, ADigestThatWedgesTwoDevicesAloneIsBarred) {
+  std::atomic<int> hangs{0};
+  std::atomic<bool> broken{false};
+  Build([&](int call, Tensors& tensors) {
+    if (++hangs % 2 == 0) broken = true;
+    return Hang(call, tensors);
+  });
+  lane_->probe_ = [&] { return broken.exchange(false) ? absl::UnavailableError("no context") : absl::OkStatus(); };
   EXPECT_EQ(Run().status(), VERDICT_STATUS_TIMEOUT);
   lane_->device_.set_uuid("GPU-2");
-  EXPECT_EQ(Run().status(), VERDICT_STATUS_TIMEOUT);
+  const Verdict second = Run();
+  EXPECT_EQ(second.status(), VERDICT_STATUS_TIMEOUT);
+  EXPECT_THAT(second.details().notes(), Contains(HasSubstr("GPU-2 takes no runner")));
   const Verdict verdict = Run();
   EXPECT_EQ(verdict.code(), VERDICT_CODE_DIGEST_BARRED);
   EXPECT_THAT(verdict.reason(), HasSubstr("GPU-1 and GPU-2"));
   EXPECT_THAT(observer_.started_.back(), STAGE_ADMISSION);
+}
+
+// A driver that is gone, or a neighbour that hangs, says nothing about a digest.
+TEST_F(PipelineTest, DeadDevicesBarNobody) {
+  std::atomic<bool> dead{false};
+  Build([&](int, Tensors&) {
+    dead = true;
+    return sassay::worker::RunnerReply();  // what a lost runner looks like
+  });
+  lane_->probe_ = [&] { return dead.exchange(false) ? absl::UnavailableError("no context") : absl::OkStatus(); };
+  for (const char* uuid : {"GPU-1", "GPU-2", "GPU-3"}) {
+    lane_->device_.set_uuid(uuid);
+    const Verdict verdict = Run();
+    EXPECT_EQ(verdict.status(), VERDICT_STATUS_INFRA_ERROR);
+    EXPECT_EQ(verdict.code(), VERDICT_CODE_RUNNER_LOST);
+  }
+}
+
+TEST_F(PipelineTest, ADeviceOnWhichNoRunnerComesUpProvesNothing) {
+  std::atomic<int> calls{0};
+  Build([&](int call, Tensors& tensors) {
+    ++calls;
+    return Hang(call, tensors);
+  });
+  Job job = MakeJob();
+  job.earlier_devices = {"NVIDIA H200 GPU-7"};
+  lane_->probe_ = [] { return absl::UnavailableError("no context"); };
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_DEVICE_LOST) << verdict.reason();
+  EXPECT_EQ(calls, 0) << "what failed elsewhere runs alone on a device that was seen well";
+}
+
+// The second run that convicts is nobody's neighbour.
+TEST_F(PipelineTest, AFaultIsProvenAloneOnTheDevice) {
+  absl::Notification neighbour_runs;
+  std::atomic<bool> neighbour_ended{false}, alone{true};
+  std::atomic<int> faults{0};
+  Build([&](int, Tensors&) {
+    if (++faults == 2) alone = neighbour_ended.load();
+    return evaluate::Ended(sassay::worker::RUN_OUTCOME_FAULT, VERDICT_CODE_ILLEGAL_ADDRESS, "illegal address");
+  });
+  auto held = lane_->lease().Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), [] { return false; });
+  ASSERT_TRUE(held.ok());
+  std::thread neighbour([&] {
+    while (faults < 1) std::this_thread::yield();
+    neighbour_ended = true;
+    const auto released = std::move(held);
+  });
+  EXPECT_EQ(Run().code(), VERDICT_CODE_ILLEGAL_ADDRESS);
+  neighbour.join();
+  EXPECT_TRUE(alone);
+  EXPECT_EQ(faults, 2);
 }
 
 TEST_F(PipelineTest, SeveralJobsShareADevice) {
@@ -359,16 +439,33 @@ TEST_F(PipelineTest, SeveralJobsShareADevice) {
 
 // ---- parts ----
 
-TEST(DeviceLease, AWriterIsAloneAndGoesBeforeLaterReaders) {
-  DeviceLease lease;
+TEST(DeviceLease, MemoryIsPromisedOnlyOnceAndNobodyIsOvertaken) {
+  DeviceLease lease(100);
   const auto never = [] { return false; };
-  auto reader = lease.Acquire(DeviceLease::Mode::kShared, absl::InfiniteFuture(), never);
+  const auto at_once = [&](uint64_t bytes) {
+    return lease.Acquire(DeviceLease::Mode::kShared, bytes, absl::InfinitePast(), never);
+  };
+  {
+    const auto first = at_once(60);
+    ASSERT_TRUE(first.ok());
+    EXPECT_EQ(at_once(60).status().code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_TRUE(at_once(40).ok());
+  }
+  const auto too_much = at_once(300);
+  EXPECT_TRUE(too_much.ok()) << "alone, what admission let in fits";
+  EXPECT_EQ(at_once(1).status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(DeviceLease, AWriterIsAloneAndGoesBeforeLaterReaders) {
+  DeviceLease lease(100);
+  const auto never = [] { return false; };
+  auto reader = lease.Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), never);
   ASSERT_TRUE(reader.ok());
   std::vector<std::string> order;
   absl::Mutex mutex;
   absl::Notification writer_waits;
   std::thread writer([&] {
-    const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, absl::InfiniteFuture(), [&] {
+    const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, 0, absl::InfiniteFuture(), [&] {
       if (!writer_waits.HasBeenNotified()) writer_waits.Notify();
       return false;
     });
@@ -377,7 +474,7 @@ TEST(DeviceLease, AWriterIsAloneAndGoesBeforeLaterReaders) {
   });
   writer_waits.WaitForNotification();
   std::thread late_reader([&] {
-    const auto held = lease.Acquire(DeviceLease::Mode::kShared, absl::InfiniteFuture(), never);
+    const auto held = lease.Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), never);
     absl::MutexLock lock(&mutex);
     order.push_back("reader");
   });
@@ -388,12 +485,13 @@ TEST(DeviceLease, AWriterIsAloneAndGoesBeforeLaterReaders) {
 }
 
 TEST(DeviceLease, WaitingEndsAtTheDeadlineOrWhenCancelled) {
-  DeviceLease lease;
-  const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, absl::InfiniteFuture(), [] { return false; });
-  EXPECT_EQ(lease.Acquire(DeviceLease::Mode::kShared, absl::InfinitePast(), [] { return false; }).status().code(),
+  DeviceLease lease(100);
+  const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, 0, absl::InfiniteFuture(), [] { return false; });
+  EXPECT_EQ(lease.Acquire(DeviceLease::Mode::kShared, 0, absl::InfinitePast(), [] { return false; }).status().code(),
             absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(lease.Acquire(DeviceLease::Mode::kExclusive, absl::InfiniteFuture(), [] { return true; }).status().code(),
-            absl::StatusCode::kCancelled);
+  EXPECT_EQ(
+      lease.Acquire(DeviceLease::Mode::kExclusive, 0, absl::InfiniteFuture(), [] { return true; }).status().code(),
+      absl::StatusCode::kCancelled);
 }
 
 TEST(Estimate, NamesTheLargestSuggestedSizeThatFits) {

@@ -76,8 +76,9 @@ class PooledWorkers : public evaluate::Workers {
 }  // namespace
 
 ProcessLane::ProcessLane(std::string specification, std::unique_ptr<JudgeSupervisor> judge, wire::RunnerPool& pool,
-                         std::string compute_sanitizer, uint32_t spares)
-    : specification_(std::move(specification)),
+                         std::string compute_sanitizer, uint32_t spares, uint32_t seats)
+    : Lane(judge->device().memory_bytes(), seats),
+      specification_(std::move(specification)),
       judge_(std::move(judge)),
       pool_(pool),
       compute_sanitizer_(std::move(compute_sanitizer)) {
@@ -96,8 +97,9 @@ absl::StatusOr<sassay::v1::Timing> ProcessLane::Time(const timing::TimingRequest
   return timing::Time(request, pool_);
 }
 
-absl::Status ProcessLane::Probe(absl::Time deadline) {
-  return wire::StartRunner(pool_.options(), specification_, sassay::worker::RUN_MODE_PLAIN, deadline).status();
+absl::Status ProcessLane::Probe(absl::Time deadline, wire::KillSwitch* kill_switch) {
+  return wire::StartRunner(pool_.options(), specification_, sassay::worker::RUN_MODE_PLAIN, deadline, kill_switch)
+      .status();
 }
 
 }  // namespace sassay::pipeline

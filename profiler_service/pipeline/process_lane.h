@@ -14,16 +14,16 @@ namespace sassay::pipeline {
 // Thread-safe. `pool` outlives it.
 class ProcessLane : public Lane {
  public:
-  // Keeps `spares` runners ready. `compute_sanitizer` is empty where there is none.
+  // Keeps `spares` runners ready and takes `seats` jobs at once. `compute_sanitizer` is empty where there is none.
   ProcessLane(std::string specification, std::unique_ptr<JudgeSupervisor> judge, wire::RunnerPool& pool,
-              std::string compute_sanitizer, uint32_t spares);
+              std::string compute_sanitizer, uint32_t spares, uint32_t seats);
 
   const std::string& specification() const override { return specification_; }
   const sassay::worker::DeviceDescription& device() const override { return judge_->device(); }
   std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) override;
   absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override;
   absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) override;
-  absl::Status Probe(absl::Time deadline) override;
+  absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) override;
 
   JudgeSupervisor& judge() { return *judge_; }
 

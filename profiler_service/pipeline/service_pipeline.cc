@@ -81,6 +81,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   service->provenance_ = std::make_unique<admission::ProvenanceChecker>(toolchain, provenance);
   PipelineParts parts(std::move(seeds));
   parts.catalog = options.catalog;
+  parts.usual_run_deadline = options.usual_run_deadline;
   parts.barred_digests_file = options.state / "barred_digests";
   parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle) {
     return checker->Check(bundle);
@@ -99,12 +100,12 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
   for (const std::string& device : options.devices) {
     ASSIGN_OR_RETURN(wire::WorkerOptions judge_options, JudgeOptions(options, device));
     ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge, JudgeSupervisor::Start(judge_options, kJudgeStart));
-    parts.lanes.push_back(
-        std::make_unique<ProcessLane>(device, std::move(judge), *pool_, compute_sanitizer, options.spares));
+    const uint32_t usual = judge->device().kind() == "emulated" ? 2 : 4;
+    parts.lanes.push_back(std::make_unique<ProcessLane>(device, std::move(judge), *pool_, compute_sanitizer,
+                                                        options.spares,
+                                                        options.jobs_per_device > 0 ? options.jobs_per_device : usual));
     Describe(*parts.lanes.back(), !compute_sanitizer.empty());
   }
-  const bool emulated = parts.lanes.front()->emulated();
-  parts.jobs_per_lane = options.jobs_per_device > 0 ? options.jobs_per_device : (emulated ? 2 : 4);
   return absl::OkStatus();
 }
 

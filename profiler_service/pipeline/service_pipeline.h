@@ -35,6 +35,8 @@ struct ServicePipelineOptions {
   absl::optional<AllowUnsandboxed> allow_unsandboxed;
   // Longest CPU reference.
   double reference_seconds = 60;
+  // What a submission that asks for nothing is given (--default-run-deadline).
+  absl::Duration usual_run_deadline = absl::Minutes(10);
   // Runners kept ready per device.
   uint32_t spares = 1;
   // Jobs at once on one device; 0 for 4 on a GPU and 2 on an emulated device.

@@ -68,6 +68,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.workloads = WorkloadFolders(options);
   parts.catalog = &catalog;
   parts.cuda_home = options.cuda_home;
+  parts.usual_run_deadline = options.queue.default_run_deadline;
   if (!ProbeSandbox().Complete()) {
     if (!options.allow_unsandboxed) {
       return absl::FailedPreconditionError(absl::StrCat("candidates cannot be sandboxed here: ", ProbeSandbox().missing,

@@ -1,0 +1,135 @@
+#include "profiler_service/pipeline/lanes.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "spdlog/spdlog.h"
+
+namespace sassay::pipeline {
+namespace {
+
+// How soon a cancellation is noticed while waiting.
+constexpr absl::Duration kGlance = absl::Milliseconds(50);
+
+}  // namespace
+
+Lanes::Lanes(std::vector<std::unique_ptr<Lane>> lanes, absl::Duration probe_every) : probe_every_(probe_every) {
+  for (std::unique_ptr<Lane>& lane : lanes) places_.emplace_back().lane = std::move(lane);
+  watcher_ = std::thread([this] { Watch(); });
+}
+
+Lanes::~Lanes() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  stop_.Pull();
+  watcher_.join();
+}
+
+uint32_t Lanes::seats() const {
+  uint32_t seats = 0;
+  for (const Place& place : places_) seats += place.lane->seats();
+  return seats;
+}
+
+bool Lanes::Free(size_t index) const {
+  return places_[index].sick.ok() && places_[index].jobs < static_cast<int>(places_[index].lane->seats());
+}
+
+size_t Lanes::Best(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier) const {
+  const auto failed_before = [&](size_t index) {
+    return std::find(earlier.begin(), earlier.end(), places_[index].lane->label()) != earlier.end();
+  };
+  const bool another = std::any_of(fitting.begin(), fitting.end(),
+                                   [&](size_t index) { return places_[index].sick.ok() && !failed_before(index); });
+  size_t best = places_.size();
+  for (const size_t index : fitting) {
+    if (!Free(index) || (another && failed_before(index))) continue;
+    if (best == places_.size() || places_[index].jobs < places_[best].jobs) best = index;
+  }
+  return best;
+}
+
+absl::Status Lanes::WhyNone(const std::vector<size_t>& fitting) const {
+  std::string sick;
+  for (const size_t index : fitting) {
+    const Place& place = places_[index];
+    if (place.sick.ok()) return absl::DeadlineExceededError("no device became free before the run's deadline");
+    absl::StrAppend(&sick, sick.empty() ? "" : "; ", place.lane->label(), ": ", place.sick.message());
+  }
+  return absl::UnavailableError(absl::StrCat("no device that takes this bundle works: ", sick));
+}
+
+absl::StatusOr<Lanes::Seat> Lanes::Take(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier,
+                                        absl::Time deadline, const std::function<bool()>& cancelled) {
+  absl::MutexLock lock(&mutex_);
+  for (;;) {
+    if (const size_t best = Best(fitting, earlier); best < places_.size()) {
+      ++places_[best].jobs;
+      return Seat(this, best);
+    }
+    if (cancelled()) return absl::CancelledError("cancelled while waiting for a device");
+    if (absl::Now() >= deadline) return WhyNone(fitting);
+    changed_.WaitWithTimeout(&mutex_, kGlance);
+  }
+}
+
+void Lanes::Leave(size_t index) {
+  absl::MutexLock lock(&mutex_);
+  --places_[index].jobs;
+  changed_.SignalAll();
+}
+
+int Lanes::jobs(size_t index) const {
+  absl::MutexLock lock(&mutex_);
+  return places_[index].jobs;
+}
+
+void Lanes::Sick(size_t index, const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  Place& place = places_[index];
+  if (place.sick.ok()) spdlog::error("{} takes nothing for now: {}", place.lane->label(), why.ToString());
+  place.sick = why;
+  place.probe_at = absl::Now() + probe_every_;
+  changed_.SignalAll();
+}
+
+size_t Lanes::NextDue() {
+  absl::MutexLock lock(&mutex_);
+  while (!stopping_) {
+    absl::Time next = absl::InfiniteFuture();
+    for (size_t index = 0; index < places_.size(); ++index) {
+      if (places_[index].sick.ok()) continue;
+      if (places_[index].probe_at <= absl::Now()) return index;
+      next = std::min(next, places_[index].probe_at);
+    }
+    changed_.WaitWithDeadline(&mutex_, next);
+  }
+  return places_.size();
+}
+
+// Not beside a candidate that is timed.
+absl::Status Lanes::Probe(Lane& lane) {
+  const auto lease =
+      lane.lease().Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), [this] { return stop_.pulled(); });
+  if (!lease.ok()) return lease.status();
+  return lane.Probe(absl::Now() + Lane::kProbeTimeout, &stop_);
+}
+
+void Lanes::Watch() {
+  for (size_t index = NextDue(); index < places_.size(); index = NextDue()) {
+    const absl::Status alive = Probe(*places_[index].lane);
+    absl::MutexLock lock(&mutex_);
+    Place& place = places_[index];
+    if (alive.ok()) spdlog::info("{} works again", place.lane->label());
+    place.sick = alive;
+    place.probe_at = absl::Now() + probe_every_;
+    changed_.SignalAll();
+  }
+}
+
+}  // namespace sassay::pipeline

@@ -1,0 +1,95 @@
+// The service's lanes: which job goes where, and which device takes nothing for now.
+//
+// Why: a device that fails at once is always the emptiest. Left to itself it would take every submission's attempts
+// while the others idle.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "profiler_service/pipeline/lane.h"
+#include "profiler_service/wire/kill_switch.h"
+
+namespace sassay::pipeline {
+
+// Thread-safe. Owns the lanes; must outlive the seats. A lane that was reported sick takes nothing until a thread of
+// this class has seen a fresh runner come up on it, which it tries every `probe_every`.
+class Lanes {
+ public:
+  Lanes(std::vector<std::unique_ptr<Lane>> lanes, absl::Duration probe_every);
+  ~Lanes();
+
+  // A job's place on a lane, given back when it is destroyed. Move-only.
+  class Seat {
+   public:
+    Seat(Seat&& other) noexcept : lanes_(std::exchange(other.lanes_, nullptr)), index_(other.index_) {}
+    Seat& operator=(Seat&&) = delete;
+    ~Seat() {
+      if (lanes_ != nullptr) lanes_->Leave(index_);
+    }
+    Lane& lane() const { return lanes_->lane(index_); }
+    size_t index() const { return index_; }
+
+   private:
+    friend class Lanes;
+    Seat(Lanes* lanes, size_t index) : lanes_(lanes), index_(index) {}
+    Lanes* lanes_;
+    const size_t index_;
+  };
+
+  size_t size() const { return places_.size(); }
+  Lane& lane(size_t index) const { return *places_[index].lane; }
+  // Seats of all lanes together.
+  uint32_t seats() const;
+
+  // Waits for a seat on one of `fitting` (indices): the emptiest, and one whose label is among `earlier` (where the job
+  // failed before) only if no other is well. UNAVAILABLE at the deadline if none is well, with the reason;
+  // DEADLINE_EXCEEDED if those that are stayed full; CANCELLED within a moment after `cancelled` says so.
+  absl::StatusOr<Seat> Take(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier,
+                            absl::Time deadline, const std::function<bool()>& cancelled) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A fresh runner did not come up there.
+  void Sick(size_t index, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  int jobs(size_t index) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Place {
+    std::unique_ptr<Lane> lane;
+    int jobs = 0;
+    absl::Status sick;
+    absl::Time probe_at = absl::InfinitePast();
+  };
+
+  bool Free(size_t index) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The seat to take now; size() if there is none.
+  size_t Best(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WhyNone(const std::vector<size_t>& fitting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Leave(size_t index) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until a sick lane is due; size() when this object goes away.
+  size_t NextDue() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Probe(Lane& lane);
+
+  const absl::Duration probe_every_;
+  std::vector<Place> places_;  // the lanes themselves never change; the rest is guarded
+  mutable absl::Mutex mutex_;
+  absl::CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  wire::KillSwitch stop_;  // ends a probe under way
+  std::thread watcher_;
+};
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_H_

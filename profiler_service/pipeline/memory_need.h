@@ -1,0 +1,20 @@
+// How much of a device's memory a job holds: what the lease adds up.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_MEMORY_NEED_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_MEMORY_NEED_H_
+
+#include <cstdint>
+
+#include "profiler_service/admission/admission.h"
+
+namespace sassay::pipeline {
+
+// Bytes of the device that a stage of the job holds, at most: the plan's buffers, its tensors once more (the
+// sanitizer's run works on exact copies of the judge's), and the same of the reference kernel where there is one. An
+// emulated device's memory is the machine's, in which the judge also keeps inputs and right outputs: as fp64, with
+// their noise, and what came out decoded beside them.
+uint64_t MemoryNeed(const admission::AdmittedBundle& candidate, const admission::AdmittedBundle* reference,
+                    bool emulated);
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_MEMORY_NEED_H_
