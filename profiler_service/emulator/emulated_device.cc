@@ -12,6 +12,7 @@
 #include "profiler_service/device/poison.h"
 #include "profiler_service/emulator/explain.h"
 #include "profiler_service/emulator/ops/families.h"
+#include "profiler_service/emulator/pace/estimate.h"
 #include "profiler_service/emulator/ptx/parser.h"
 
 namespace sassay::emulator {
@@ -28,6 +29,8 @@ constexpr uint64_t kMaxGridX = 0x7fffffff, kMaxGridYz = 65535;
 constexpr uint64_t kWorkspaceBytes = 256;
 // Host memory that resident blocks may take.
 constexpr uint64_t kResidentBudgetBytes = uint64_t{2} << 30;
+// Launches that have run for less say nothing about those that follow.
+constexpr absl::Duration kMeasureFor = absl::Seconds(1);
 
 uint64_t MemoryLimit() {
   const uint64_t physical =
@@ -37,6 +40,11 @@ uint64_t MemoryLimit() {
 
 std::string Triple(const sassay::v1::Dim3& dim) { return absl::StrCat(dim.x(), "x", dim.y(), "x", dim.z()); }
 uint64_t Count3(const sassay::v1::Dim3& dim) { return uint64_t{dim.x()} * dim.y() * dim.z(); }
+// What launches of a like cost have in common.
+std::string Shape(const device::Launch& launch) {
+  return absl::StrCat(launch.kernel, " ", Triple(launch.grid), " ", Triple(launch.block), " ",
+                      launch.dynamic_shared_bytes);
+}
 Extent ToExtent(const sassay::v1::Dim3& dim) { return Extent{dim.x(), dim.y(), dim.z()}; }
 
 }  // namespace
@@ -244,12 +252,30 @@ absl::StatusOr<device::Execution> EmulatedDevice::Synchronize(absl::Time deadlin
   device::Execution execution;
   const absl::Time start = absl::Now();
   const std::vector<Pending> queue = std::exchange(queue_, {});
+  ledger_.Clear();
+  for (const Pending& pending : queue) {
+    if (!pending.action) ledger_.Expect(Shape(pending.launch));
+  }
   for (const Pending& pending : queue) {
     RETURN_IF_ERROR(pending.action ? pending.action() : Run(pending.launch, deadline, execution));
+    CheckLater(start, deadline, execution);
     if (execution.outcome != sassay::worker::RUN_OUTCOME_OK) break;
   }
   execution.device_ns = static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Now() - start));
   return execution;
+}
+
+void EmulatedDevice::CheckLater(absl::Time start, absl::Time deadline, device::Execution& execution) const {
+  const absl::Time now = absl::Now();
+  const absl::Duration later = ledger_.LeastLater();
+  if (execution.outcome != sassay::worker::RUN_OUTCOME_OK || now - start < kMeasureFor || later <= deadline - now)
+    return;
+  execution.outcome = sassay::worker::RUN_OUTCOME_REFUSED;
+  execution.code = sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE;
+  execution.message =
+      absl::StrCat("too large for the emulated device: ", ledger_.ended(), " of ", ledger_.expected(),
+                   " launches took ", Rough(now - start), ", the others would take at least ", Rough(later), ", ",
+                   Rough(deadline - start), " are given; ", ledger_.ended(), " launches of this size would fit");
 }
 
 absl::Status EmulatedDevice::Run(const device::Launch& launch, absl::Time deadline, device::Execution& execution) {
@@ -277,12 +303,25 @@ absl::Status EmulatedDevice::Run(const device::Launch& launch, absl::Time deadli
   options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   options.deadline = deadline;
   options.resident_blocks = ResidentBlocks(*kernel, launch);
+  const std::string shape = Shape(launch);
+  ledger_.Begin(shape);
+  options.repeats = ledger_.Repeats(shape);
+  options.later = ledger_.LeastLater();
   if (!launch.cooperative) {
     const uint64_t warps = (Count3(launch.block) + 31) / 32;
     const uint64_t bytes = warps * kernel->register_bytes + context.shared_bytes() * (context.checked ? 24 : 1) + 65536;
-    options.resident_blocks = std::min(options.resident_blocks, std::max<uint64_t>(kResidentBudgetBytes / bytes, 2));
+    const uint64_t room = std::max<uint64_t>(kResidentBudgetBytes / bytes, 2);
+    options.residents_as_on_gpu = room >= options.resident_blocks;
+    options.resident_blocks = std::min(options.resident_blocks, room);
   }
   GridResult result = RunGrid(context, options);
+  if (result.kind == GridResult::kDone) ledger_.End(shape, result.cost);
+  if (result.kind == GridResult::kTimeout && ledger_.IsUsual(shape, result.elapsed)) {
+    result.kind = GridResult::kTooLarge;
+    result.message = absl::StrCat("too large for the emulated device: ", ledger_.ended(), " of ", ledger_.expected(),
+                                  " launches had ended at the deadline, this one had run for ", Rough(result.elapsed),
+                                  "; ", ledger_.ended(), " launches of this size would fit");
+  }
   execution.device_output += context.printed.Take();
   if (result.kind == GridResult::kFailed) return context.failure();
   if (context.counted) CountEvidence(launch, result);
@@ -316,6 +355,7 @@ void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& conte
   }
   switch (result.kind) {
     case GridResult::kTimeout:
+    case GridResult::kEndless:
       execution.outcome = sassay::worker::RUN_OUTCOME_TIMEOUT;
       execution.code = v1::VERDICT_CODE_KERNEL_TIMEOUT;
       execution.message =

@@ -18,6 +18,7 @@
 #include "profiler_service/emulator/exec/program.h"
 #include "profiler_service/emulator/exec/report.h"
 #include "profiler_service/emulator/memory/global_memory.h"
+#include "profiler_service/emulator/pace/ledger.h"
 
 namespace sassay::emulator {
 
@@ -68,6 +69,8 @@ class EmulatedDevice : public device::Device {
   absl::StatusOr<const Code*> CheckLaunch(const device::Launch& launch) const;
   uint64_t ResidentBlocks(const Code& kernel, const device::Launch& launch) const;
   absl::Status Run(const device::Launch& launch, absl::Time deadline, device::Execution& execution);
+  // Ends the execution if the launches that are left cannot end in time.
+  void CheckLater(absl::Time start, absl::Time deadline, device::Execution& execution) const;
   void Conclude(const device::Launch& launch, LaunchContext& context, GridResult& result, device::Execution& execution);
   void CountEvidence(const device::Launch& launch, const GridResult& result);
 
@@ -78,6 +81,7 @@ class EmulatedDevice : public device::Device {
   std::unique_ptr<Locator> locator_;
   uint64_t grid_workspace_ = 0;
   std::vector<Pending> queue_;
+  LaunchLedger ledger_;
   std::map<std::pair<std::string, std::string>, Count> executed_;  // by (kernel, opcode)
 };
 

@@ -280,6 +280,8 @@ bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64
     lanes.shared |= uint32_t{target.shared} << lane;
     lanes.global |= uint32_t{target.global} << lane;
   }
+  if (facts.kind != AccessKind::kWrite && (lanes.shared | lanes.global) != 0) warp.NoteRead();
+  if (facts.kind != AccessKind::kRead && !facts.tells_changes) warp.block().NoteOutside();
   if (!warp.checked()) return true;
   for (uint32_t rest = facts.kind != AccessKind::kWrite ? lanes.shared : 0; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);

@@ -8,8 +8,7 @@
 namespace sassay::emulator {
 namespace {
 
-constexpr uint32_t kTurn = 1 << 14;           // instructions a warp runs before the next one's turn
-constexpr uint32_t kTurnsPerShare = 1 << 12;  // turns a block has before other blocks
+constexpr uint32_t kTurn = 1 << 14;  // instructions a warp runs before the next one's turn
 constexpr uint32_t kPollingRounds = 16;
 
 }  // namespace
@@ -24,6 +23,7 @@ void Block::Start(LaunchContext& launch, uint64_t index) {
   threads_ = static_cast<uint32_t>(launch.block.count());
   warp_count_ = (threads_ + kLanes - 1) / kLanes;
   polling_rounds_ = 0;
+  endless_ = false;
   shared_.Reset(launch.shared_bytes(), warp_count_, launch.checked);
   barriers_.fill(Barrier());
   extensions_.clear();
@@ -34,8 +34,23 @@ void Block::Start(LaunchContext& launch, uint64_t index) {
   for (uint32_t i = 0; i < warp_count_; ++i) warps_[i]->Start(launch, i, threads_ - i * kLanes);
 }
 
-Block::Result Block::Run() {
-  for (uint32_t turns = 0; turns < kTurnsPerShare;) {
+bool Block::idle() const {
+  return std::all_of(warps_.begin(), warps_.end(),
+                     [](const auto& warp) { return warp->done() || warp->blocked() || warp->idle(); });
+}
+
+void Block::BeginShare(bool undisturbed) {
+  watching_ = launch_->watch_loops.load(std::memory_order_relaxed);
+  if (!undisturbed) {
+    ++changes_;
+    for (auto& warp : warps_) warp->WorldChanged();
+  }
+  share_began_ = changes_;
+}
+
+Block::Result Block::Run(uint32_t turns_given, bool undisturbed) {
+  BeginShare(undisturbed);
+  for (uint32_t turns = 0; turns < turns_given;) {
     bool alive = false, ran = false, only_polling = true;
     for (auto& warp : warps_) {
       if (warp->done()) continue;
@@ -48,6 +63,7 @@ Block::Result Block::Run() {
       turns += result == Warp::Result::kRan;
     }
     if (!alive) return Result::kDone;
+    if (endless_) return Result::kEndless;
     const bool all_blocked =
         std::all_of(warps_.begin(), warps_.end(), [](const auto& warp) { return warp->done() || warp->blocked(); });
     if (!ran && all_blocked) {
@@ -55,14 +71,15 @@ Block::Result Block::Run() {
       return any_left ? Result::kDeadlocked : Result::kDone;
     }
     polling_rounds_ = only_polling && ran ? polling_rounds_ + 1 : 0;
-    if (polling_rounds_ < kPollingRounds) continue;
+    if (polling_rounds_ < kPollingRounds && !(watching_ && clean() && idle())) continue;
     polling_rounds_ = 0;
     return Result::kYielded;
   }
-  return Result::kYielded;
+  return Result::kHadShare;
 }
 
 void Block::Arrive(Warp& warp, uint32_t id, uint32_t wanted, uint32_t lanes, bool waits, uint32_t votes) {
+  NoteOutside();
   Barrier& barrier = barriers_[id];
   barrier.active = true;
   barrier.wanted = wanted;
@@ -78,6 +95,7 @@ void Block::Arrive(Warp& warp, uint32_t id, uint32_t wanted, uint32_t lanes, boo
 }
 
 void Block::LanesLeft() {
+  NoteOutside();
   for (uint32_t id = 0; id < kBarriers; ++id) {
     if (barriers_[id].active) TryComplete(id);
   }

@@ -32,14 +32,18 @@ class Block {
 
   enum class Result : uint8_t {
     kDone,
-    kYielded,     // alive, but it waits for other blocks or has had its share
+    kYielded,     // alive, but it waits for other blocks
+    kHadShare,    // alive, and it could go on at once
     kDeadlocked,  // no warp can ever go on
+    kEndless,     // a warp goes round in a circle for ever
     kStopped,     // the launch was stopped
   };
 
   Block() = default;
   void Start(LaunchContext& launch, uint64_t index);
-  Result Run();
+  // Runs until every warp waits, or for about `turns` turns of 2^14 instructions. `undisturbed`: no other block has
+  // changed memory since the last share began.
+  Result Run(uint32_t turns, bool undisturbed);
 
   LaunchContext& launch() { return *launch_; }
   SharedMemory& shared() { return shared_; }
@@ -54,10 +58,27 @@ class Block {
 
   template <class T>
   T& Extension() {
+    NoteOutside();
     auto& slot = extensions_[std::type_index(typeid(T))];
     if (slot == nullptr) slot = std::make_unique<T>();
     return static_cast<T&>(*slot);
   }
+
+  // ---- the proof of endless loops (loop_watch.h) ----
+
+  bool watching() const { return watching_; }
+  uint64_t changes() const { return changes_; }
+  uint64_t outside() const { return outside_; }
+  // Memory that other warps may see has changed.
+  void NoteChange() { ++changes_; }
+  // Something has happened that no snapshot of a warp holds: a barrier, a look at the clock, state of an extension.
+  void NoteOutside() { ++changes_, ++outside_; }
+  // A warp will never leave its loop.
+  void NoteEndless() { endless_ = true; }
+  // Whether the last Run changed nothing that others may see; and whether it has shown, besides, that every warp that
+  // can run goes round in a circle for as long as nobody else changes anything.
+  bool clean() const { return changes_ == share_began_; }
+  bool idle() const;
 
   // ---- barriers ----
 
@@ -80,6 +101,7 @@ class Block {
     std::array<uint32_t, kMaxWarps> waiting{};
     std::array<uint32_t, kMaxWarps> arrived{};  // complete arrivals without waiting, in warps
   };
+  void BeginShare(bool undisturbed);
   void TryComplete(uint32_t id);
   void ReportDivergence(uint32_t id, Warp& warp);
 
@@ -88,6 +110,8 @@ class Block {
   Extent position_;
   uint32_t threads_ = 0, warp_count_ = 0;
   uint32_t polling_rounds_ = 0;
+  bool watching_ = false, endless_ = false;
+  uint64_t changes_ = 1, outside_ = 0, share_began_ = 0;
   SharedMemory shared_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers> barriers_;

@@ -1,5 +1,7 @@
 #include "profiler_service/emulator/exec/grid.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <bit>
 #include <deque>
@@ -11,126 +13,251 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/pace/estimate.h"
 
 namespace sassay::emulator {
 namespace {
 
 constexpr size_t kMaxStandings = 4096;
 
+constexpr uint32_t kShareTurns = 16;     // of a block, before the grid looks at it again
+constexpr uint32_t kSharesInARow = 256;  // before other blocks
+constexpr uint32_t kSampleTurns = 4;
+constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
+
+double ThreadSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// A block, with what the grid knows of it.
+struct Resident {
+  static constexpr size_t kNoSample = ~size_t{0};
+
+  Block block;
+  size_t sample = kNoSample;  // its place among the samples
+  uint32_t shares = 0;        // since it last gave way
+  uint64_t began_in = 0;      // the quiet period in which its share began
+  uint64_t lived_in = 0;      // the quiet period in which the share before began
+  uint64_t idle_in = 0;       // the quiet period in which it was last shown to go round in a circle
+};
+
 // The blocks of a launch and who runs them. Workers take new blocks in order; a block that yields goes to the back of
-// the resident ones, and the worker prefers a fresh block while there is room for one.
+// the resident ones, and the worker prefers a fresh block while there is room for one. After a while some blocks from
+// all over the grid are tried ahead of their turn, in short shares, for the estimate.
+//
+// Endless: a quiet period is one in which no share ended that had changed memory. When every block that there is has
+// been shown, by a share that lies in the same quiet period, to go round in a circle for as long as memory stays as it
+// is, then the first change of memory could be made by none of them.
 class Grid {
  public:
   Grid(LaunchContext& launch, const GridOptions& options)
-      : launch_(launch), options_(options), total_(launch.grid.count()), started_at_(absl::Now()) {}
+      : launch_(launch),
+        options_(options),
+        total_(launch.grid.count()),
+        parallel_(static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(options.threads), total_))),
+        started_at_(absl::Now()) {}
 
   GridResult Run();
 
  private:
-  using BlockPtr = std::unique_ptr<Block>;
+  using ResidentPtr = std::unique_ptr<Resident>;
 
   void Work();
   void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
-  BlockPtr Take();
-  void Finish(BlockPtr block, Block::Result result);
+  ResidentPtr Take();
+  // Null, or the block that goes on at once.
+  ResidentPtr Finish(ResidentPtr resident, Block::Result result, double seconds);
+  ResidentPtr TakeWaiting(std::deque<ResidentPtr>& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t NextIndex(size_t& sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteSample(Resident& resident, Block::Result result, double seconds) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteQuiet(Resident& resident, Block::Result result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CheckEndless() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(GridResult::Kind kind, std::string message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndAtDeadline(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ChooseSamples() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckEstimate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectStandings(const Block& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectCounts(Block& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ == total_ || launch_.stop; }
+  bool AllStarted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return started_ == total_; }
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return started_ - done_ < std::max<uint64_t>(options_.resident_blocks, 1);
+  }
 
   LaunchContext& launch_;
   const GridOptions options_;
   const uint64_t total_;
+  const int parallel_;
   const absl::Time started_at_;
   absl::Mutex mutex_;
-  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // the first block that no order has reached yet
+  uint64_t started_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_done_at_ ABSL_GUARDED_BY(mutex_);
-  std::deque<BlockPtr> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::vector<BlockPtr> spare_ ABSL_GUARDED_BY(mutex_);
+  std::deque<ResidentPtr> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ResidentPtr> spare_ ABSL_GUARDED_BY(mutex_);
+  std::vector<BlockSample> samples_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> sampled_ ABSL_GUARDED_BY(mutex_);  // their blocks, ascending
+  size_t samples_started_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<ResidentPtr> waiting_samples_ ABSL_GUARDED_BY(mutex_);
+  uint64_t quiet_ ABSL_GUARDED_BY(mutex_) = 1;  // the number of this quiet period
+  uint64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;   // blocks shown to go round in it
   GridResult result_ ABSL_GUARDED_BY(mutex_);
 };
 
 GridResult Grid::Run() {
-  const int threads = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(options_.threads), total_));
   std::vector<std::thread> workers;
-  for (int i = 0; i < threads; ++i) workers.emplace_back([this] { Work(); });
+  for (int i = 0; i < parallel_; ++i) workers.emplace_back([this] { Work(); });
   Watch();
   for (std::thread& worker : workers) worker.join();
   absl::MutexLock lock(&mutex_);
-  for (BlockPtr& block : waiting_) {
-    CollectStandings(*block);
-    CollectCounts(*block);
+  for (auto* queue : {&waiting_, &waiting_samples_}) {
+    for (ResidentPtr& resident : *queue) {
+      CollectStandings(resident->block);
+      CollectCounts(resident->block);
+    }
   }
-  for (BlockPtr& block : spare_) CollectCounts(*block);
+  for (ResidentPtr& resident : spare_) CollectCounts(resident->block);
   if (!launch_.failure().ok()) result_.kind = GridResult::kFailed;
   if (result_.kind == GridResult::kDone && launch_.faulted()) result_.kind = GridResult::kFault;
   result_.elapsed = absl::Now() - started_at_;
+  result_.cost /= parallel_;
   result_.blocks_done = done_;
   return std::move(result_);
 }
 
 void Grid::Work() {
-  while (BlockPtr block = Take()) {
-    const Block::Result result = block->Run();
-    Finish(std::move(block), result);
+  while (ResidentPtr resident = Take()) {
+    while (resident != nullptr) {
+      const bool sampled = resident->sample != Resident::kNoSample;
+      const double before = sampled ? ThreadSeconds() : 0;
+      const bool undisturbed = std::exchange(resident->lived_in, resident->began_in) == resident->began_in;
+      const Block::Result result = resident->block.Run(sampled ? kSampleTurns : kShareTurns, undisturbed);
+      resident = Finish(std::move(resident), result, sampled ? ThreadSeconds() - before : 0);
+    }
   }
+  absl::MutexLock lock(&mutex_);
+  result_.cost += absl::Seconds(ThreadSeconds());
 }
 
-Grid::BlockPtr Grid::Take() {
-  BlockPtr block;
+Grid::ResidentPtr Grid::Take() {
+  ResidentPtr resident;
   uint64_t index = 0;
   {
     absl::MutexLock lock(&mutex_);
     auto available = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return Over() || next_ < total_ || !waiting_.empty();
+      return Over() || !AllStarted() || !waiting_.empty() || !waiting_samples_.empty();
     };
     mutex_.Await(absl::Condition(&available));
     if (Over()) return nullptr;
-    const bool room = running_ + waiting_.size() < std::max<uint64_t>(options_.resident_blocks, 1);
-    ++running_;
-    if (next_ == total_ || (!room && !waiting_.empty())) {
-      block = std::move(waiting_.front());
-      waiting_.pop_front();
-      return block;
-    }
-    index = next_++;
+    const bool fresh_sample = samples_started_ < samples_.size();
+    if (!fresh_sample && !waiting_samples_.empty()) return TakeWaiting(waiting_samples_);
+    if (!fresh_sample && (AllStarted() || !HasRoom()) && !waiting_.empty()) return TakeWaiting(waiting_);
     if (!spare_.empty()) {
-      block = std::move(spare_.back());
+      resident = std::move(spare_.back());
       spare_.pop_back();
+    } else {
+      resident = std::make_unique<Resident>();
     }
+    resident->sample = Resident::kNoSample;
+    index = NextIndex(resident->sample);
+    resident->shares = 0;
+    resident->lived_in = resident->idle_in = 0;
+    resident->began_in = quiet_;
   }
-  if (block == nullptr) block = std::make_unique<Block>();
-  block->Start(launch_, index);
-  return block;
+  resident->block.Start(launch_, index);
+  return resident;
 }
 
-void Grid::Finish(BlockPtr block, Block::Result result) {
+Grid::ResidentPtr Grid::TakeWaiting(std::deque<ResidentPtr>& queue) {
+  ResidentPtr resident = std::move(queue.front());
+  queue.pop_front();
+  resident->began_in = quiet_;
+  return resident;
+}
+
+// Samples first; then in order, but for the blocks that are samples.
+uint64_t Grid::NextIndex(size_t& sample) {
+  ++started_;
+  if (samples_started_ < samples_.size()) {
+    sample = samples_started_++;
+    return sampled_[sample];
+  }
+  while (std::binary_search(sampled_.begin(), sampled_.end(), next_)) ++next_;
+  return next_++;
+}
+
+Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, double seconds) {
   absl::MutexLock lock(&mutex_);
-  --running_;
+  NoteQuiet(*resident, result);
+  if (resident->sample != Resident::kNoSample) NoteSample(*resident, result, seconds);
+  const bool sampled = resident->sample != Resident::kNoSample;
+  Block& block = resident->block;
   switch (result) {
     case Block::Result::kDone:
       ++done_;
       last_done_at_ = absl::Now();
-      spare_.push_back(std::move(block));
+      spare_.push_back(std::move(resident));
       break;
+    case Block::Result::kHadShare: {
+      const bool go_on = !sampled && samples_started_ == samples_.size() && waiting_samples_.empty() && !launch_.stop &&
+                         ++resident->shares < kSharesInARow;
+      resident->began_in = quiet_;
+      if (go_on) return resident;
+      resident->shares = 0;
+      (sampled ? waiting_samples_ : waiting_).push_back(std::move(resident));
+      break;
+    }
     case Block::Result::kYielded:
-      waiting_.push_back(std::move(block));
+      waiting_.push_back(std::move(resident));
       break;
     case Block::Result::kDeadlocked:
-      if (result_.kind == GridResult::kDone) {
-        End(GridResult::kDeadlock, absl::StrCat("block ", block->index(), ": no warp can go on"));
+    case Block::Result::kEndless:
+      if (result_.kind == GridResult::kDone && result == Block::Result::kDeadlocked) {
+        End(GridResult::kDeadlock, absl::StrCat("block ", block.index(), ": no warp can go on"));
+      } else if (result_.kind == GridResult::kDone) {
+        End(GridResult::kEndless, absl::StrCat("block ", block.index(),
+                                               " never ends: a loop has come back to the values it had, and reads "
+                                               "nothing that could change them"));
       }
-      CollectStandings(*block);
-      spare_.push_back(std::move(block));
-      break;
+      [[fallthrough]];
     case Block::Result::kStopped:
-      CollectStandings(*block);
-      spare_.push_back(std::move(block));
+      CollectStandings(block);
+      spare_.push_back(std::move(resident));
       break;
   }
+  CheckEndless();
+  return nullptr;
+}
+
+// A block that waits for others costs nothing that could be extrapolated: it is a sample no longer.
+void Grid::NoteSample(Resident& resident, Block::Result result, double seconds) {
+  BlockSample& sample = samples_[resident.sample];
+  if (result != Block::Result::kYielded) sample.seconds += seconds;
+  sample.ended = result == Block::Result::kDone;
+  if (result == Block::Result::kYielded) resident.sample = Resident::kNoSample;
+}
+
+void Grid::NoteQuiet(Resident& resident, Block::Result result) {
+  if (!resident.block.clean()) {
+    ++quiet_;
+    idle_ = 0;
+    return;
+  }
+  if (result != Block::Result::kYielded || !resident.block.idle()) return;
+  if (resident.began_in != quiet_ || resident.idle_in == quiet_) return;
+  resident.idle_in = quiet_;
+  ++idle_;
+}
+
+void Grid::CheckEndless() {
+  const bool nobody_comes = AllStarted() || (!HasRoom() && options_.residents_as_on_gpu);
+  if (result_.kind != GridResult::kDone || launch_.stop || idle_ == 0 || idle_ < started_ - done_ || !nobody_comes)
+    return;
+  End(GridResult::kEndless, absl::StrCat("never ends: every thread that has not ended waits in a loop for memory that "
+                                         "no thread will ever change"));
 }
 
 void Grid::End(GridResult::Kind kind, std::string message) {
@@ -143,39 +270,52 @@ void Grid::End(GridResult::Kind kind, std::string message) {
 void Grid::Watch() {
   absl::MutexLock lock(&mutex_);
   auto over = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Over(); };
-  absl::Time wake = std::min(options_.deadline, started_at_ + options_.estimate_after);
+  absl::Time wake = std::min(options_.deadline, started_at_ + kLookEvery);
   while (!mutex_.AwaitWithDeadline(absl::Condition(&over), wake)) {
     const absl::Time now = absl::Now();
-    if (now >= options_.deadline) {
-      End(GridResult::kTimeout,
-          absl::StrCat("the kernel did not end within its deadline; ", done_, " of ", total_,
-                       " blocks had ended after ",
-                       absl::FormatDuration(absl::Trunc(now - started_at_, absl::Milliseconds(100)))));
-      return;
-    }
-    CheckEstimate(now);
-    wake = std::min(options_.deadline, now + options_.estimate_after / 2);
+    if (now >= options_.deadline) return EndAtDeadline(now);
+    launch_.watch_loops = true;
+    if (samples_.empty() && now >= started_at_ + options_.estimate_after / 4) ChooseSamples();
+    if (now >= started_at_ + options_.estimate_after) CheckEstimate(now);
+    wake = std::min(options_.deadline, now + kLookEvery);
   }
 }
 
+// A launch whose blocks end one after the other is too large; one whose blocks do not end hangs.
+void Grid::EndAtDeadline(absl::Time now) {
+  const absl::Duration elapsed = now - started_at_;
+  const std::string ended = absl::StrCat(done_, " of ", total_, " blocks had ended after ", Rough(elapsed));
+  const absl::Duration pace = elapsed * parallel_ / static_cast<double>(std::max<uint64_t>(done_, 1));
+  if (done_ == 0 || AllStarted() || now - last_done_at_ > 2 * pace + kLookEvery) {
+    return End(GridResult::kTimeout, absl::StrCat("the kernel did not end within its deadline; ", ended));
+  }
+  const absl::Duration all = elapsed * (static_cast<double>(total_) / static_cast<double>(done_));
+  End(GridResult::kTooLarge, absl::StrCat("too large for the emulated device: ", ended, ", all would take about ",
+                                          Rough(all), "; ", done_, " blocks of this size would fit"));
+}
+
+void Grid::ChooseSamples() {
+  if (next_ >= total_ || total_ - next_ < 2 * kSampledBlocks) return;
+  sampled_ = SpreadIndices(next_, total_, kSampledBlocks);
+  samples_.resize(sampled_.size());
+}
+
 void Grid::CheckEstimate(absl::Time now) {
-  if (done_ == 0 || launch_.stop) return;
-  // From the last block that ended: blocks that hang afterwards are a time-out, not a large grid.
-  const absl::Duration elapsed = last_done_at_ - started_at_;
-  const double rest = absl::ToDoubleSeconds(elapsed) * static_cast<double>(total_ - done_) / static_cast<double>(done_);
-  const absl::Duration left = options_.deadline - now;
-  if (absl::Seconds(rest) <= left * 1.25) return;
-  const double fits = absl::ToDoubleSeconds(elapsed + left) / (absl::ToDoubleSeconds(elapsed) + rest);
-  End(GridResult::kTooLarge,
-      absl::StrCat("too large for the emulated device: ", done_, " of ", total_, " blocks took ",
-                   absl::FormatDuration(absl::Trunc(elapsed, absl::Milliseconds(1))), ", all would take about ",
-                   absl::FormatDuration(absl::Trunc(elapsed + absl::Seconds(rest), absl::Seconds(1))), ", ",
-                   absl::FormatDuration(absl::Trunc(elapsed + left, absl::Seconds(1))), " are given; about ",
-                   static_cast<uint64_t>(fits * static_cast<double>(total_)), " blocks would fit"));
+  if (launch_.stop || LeastMeanSeconds(samples_) <= 0) return;
+  LaunchPace pace;
+  pace.blocks = total_;
+  pace.blocks_started = started_;
+  pace.parallel = parallel_;
+  pace.repeats = options_.repeats;
+  pace.later = options_.later;
+  pace.elapsed = now - started_at_;
+  pace.left = options_.deadline - now;
+  pace.samples = samples_;
+  if (LeastRest(pace) > pace.left) End(GridResult::kTooLarge, DescribeTooLarge(pace));
 }
 
 void Grid::CollectStandings(const Block& block) {
-  if (result_.kind != GridResult::kTimeout && result_.kind != GridResult::kDeadlock) return;
+  if (result_.kind == GridResult::kDone || result_.kind == GridResult::kTooLarge) return;
   for (const auto& warp : block.warps()) {
     for (const Split& split : warp->splits()) {
       if (split.mask == 0 || result_.standings.size() >= kMaxStandings) continue;

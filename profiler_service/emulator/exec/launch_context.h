@@ -39,7 +39,7 @@ class PrintBuffer {
   bool capped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Written before the launch starts, read by all its threads; the members below `stop` are thread-safe in themselves.
+// Written before the launch starts, read by all its threads; the members from `stop` on are thread-safe in themselves.
 struct LaunchContext {
   const Program* program = nullptr;
   const Code* kernel = nullptr;
@@ -52,6 +52,7 @@ struct LaunchContext {
   bool counted = false;
 
   std::atomic<bool> stop{false};
+  std::atomic<bool> watch_loops{false};  // the launch has run for long enough to look for endless loops
   Report report;
   PrintBuffer printed;
 

@@ -30,6 +30,10 @@ void Warp::Start(LaunchContext& launch, uint32_t index, uint32_t lanes) {
   local_stride_ = 0;
   local_.clear();
   local_unwritten_.clear();
+  loop_.Forget();
+  facts_ = LoopFacts();
+  idle_since_ = 0;
+  carry_ = 0;
   live_ = lanes >= kLanes ? ~0u : (1u << lanes) - 1;
   Split split;
   split.frame = NewFrame(*launch.kernel);
@@ -64,6 +68,7 @@ void Warp::LeaveFrame(Frame* frame, uint32_t lanes) {
 }
 
 Warp::Result Warp::Run(uint32_t budget) {
+  watching_ = block_.watching();
   if (checked_) return Loop<true, false>(budget);
   return launch_->counted ? Loop<false, true>(budget) : Loop<false, false>(budget);
 }
@@ -222,10 +227,42 @@ bool Warp::GiveWay(uint32_t target) {
   return true;
 }
 
+// All lanes of the current split are about to jump back.
+void Warp::WatchLoop() {
+  for (const Split& split : splits_) {
+    if (split.state == Split::kReady && &split != &splits_[current_]) return;
+  }
+  LoopFacts facts = facts_;
+  facts.reads += block_.outside();
+  facts.changes = block_.changes();
+  facts.carry = carry_;
+  const LoopWatch::Verdict verdict = loop_.AtBackwardBranch(splits_[current_], facts);
+  if (verdict == LoopWatch::kIdle) idle_since_ = block_.changes();
+  if (verdict == LoopWatch::kEndless) block_.NoteEndless();
+}
+
+void Warp::WorldChanged() { loop_.WorldChanged(facts_.reads + block_.outside()); }
+
+// The hash is a sum over bytes, so that it depends on the contents alone; bytes that are zero add nothing.
+void Warp::NoteLocal(const uint8_t* from, const void* to, uint32_t bytes) {
+  const auto* wanted = static_cast<const uint8_t*>(to);
+  const uint64_t offset = static_cast<uint64_t>(from - local_.data());
+  const uint64_t place = (offset / local_stride_) << 32 | offset % local_stride_;
+  for (uint32_t k = 0; k < bytes; ++k) {
+    if (from[k] == wanted[k]) continue;
+    uint64_t key = (place + k + 1) * 0x9e3779b97f4a7c15u;
+    key = ((key ^ (key >> 29)) * 0xbf58476d1ce4e5b9u) | 1;
+    facts_.local += key * (uint64_t{wanted[k]} - from[k]);
+  }
+}
+
+bool Warp::idle() const { return idle_since_ == block_.changes(); }
+
 Flow Warp::Branch(uint32_t target) {
   Split& current = splits_[current_];
   const bool give_way = GiveWay(target);
   if (mask_ == current.mask) {
+    if (watching_ && target <= current.pc) WatchLoop();
     current.pc = target;
     current.deferred |= give_way;
     return Flow::kRedirected;
@@ -319,7 +356,10 @@ void Warp::CopyLocal(uint32_t from_base, const std::vector<LocalSlot>& from, uin
     if (bytes == 0) continue;
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
-      std::memcpy(Local(lane) + to_base + to[i].offset, Local(lane) + from_base + from[i].offset, bytes);
+      uint8_t* there = Local(lane) + to_base + to[i].offset;
+      const uint8_t* here = Local(lane) + from_base + from[i].offset;
+      NoteLocal(there, here, bytes);
+      std::memcpy(there, here, bytes);
       if (!checked_) continue;
       std::memcpy(LocalUnwritten(lane) + to_base + to[i].offset, LocalUnwritten(lane) + from_base + from[i].offset,
                   bytes);
@@ -382,6 +422,7 @@ Flow Warp::Return(const std::vector<LocalSlot>* results_of_call) {
 }
 
 bool Warp::Gathered(uint32_t members) {
+  if (splits_.size() > 1) block_.NoteOutside();
   Split& split = splits_[current_];
   const uint32_t missing = members & live_ & ~split.mask;
   if (missing == 0) return true;

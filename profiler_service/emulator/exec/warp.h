@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "profiler_service/emulator/exec/launch_context.h"
+#include "profiler_service/emulator/exec/loop_watch.h"
 #include "profiler_service/emulator/exec/program.h"
 
 namespace sassay::emulator {
@@ -140,6 +141,16 @@ class Warp {
   bool Gathered(uint32_t members);
   // The split waits at a barrier of the block.
   Flow WaitAtBarrier(uint32_t barrier);
+  // For the proof of endless loops: the lanes have read memory that others may change; `bytes` bytes of a lane's local
+  // memory are about to become those at `to`. Changes of memory that others see, and whatever else no register holds,
+  // are the block's to know (Block::NoteChange, NoteOutside).
+  void NoteRead() { ++facts_.reads; }
+  void NoteLocal(const uint8_t* from, const void* to, uint32_t bytes);
+  // Whether the warp is known to go round in a circle while the block stands as it does.
+  bool idle() const;
+  // Other blocks may have changed memory unseen.
+  void WorldChanged();
+
   // Ends the launch by the candidate's fault; the message is the finding's.
   Flow Fault(sassay::v1::VerdictCode code, const Inst& inst, std::string message, int lane);
   // Ends the launch by ours.
@@ -185,6 +196,7 @@ class Warp {
   void CopyLocal(uint32_t from_base, const std::vector<LocalSlot>& from, uint32_t to_base,
                  const std::vector<LocalSlot>& to, uint32_t lanes);
   bool GiveWay(uint32_t target);
+  void WatchLoop();
   void PropagateTaint(const Inst& inst);
   void CheckBranch(const Inst& inst);
 
@@ -201,6 +213,10 @@ class Warp {
   bool blocked_ = false;
   bool polling_ = false;
   bool any_taint_ = false;
+  bool watching_ = false;
+  LoopFacts facts_;
+  LoopWatch loop_;
+  uint64_t idle_since_ = 0;  // Block::changes() when it was found going round
   std::vector<Split> splits_;
   absl::flat_hash_map<uint32_t, Origin> origins_;
   std::vector<std::unique_ptr<Frame>> frames_;

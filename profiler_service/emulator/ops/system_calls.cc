@@ -145,6 +145,7 @@ class Printer {
 };
 
 Flow Vprintf(Warp& warp, const Inst& inst) {
+  warp.block().NoteOutside();
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   for (uint32_t rest = warp.mask(); rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);

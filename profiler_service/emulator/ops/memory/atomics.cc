@@ -136,14 +136,17 @@ Flow Atomic(Warp& warp, const Inst& inst) {
   Addresses(warp, address, inst.immediate, addresses);
   if (!Access(warp, inst, facts.access, addresses, lanes)) return Flow::kRedirected;
   if (warp.checked()) CheckAtomic(warp, inst, facts, lanes);
+  bool changed = false;
   for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     for (uint32_t k = 0; k < facts.elements; ++k) {
       const uint64_t c = facts.operation == kCas ? warp.Lane(values[1], lane) : 0;
       const uint64_t old = ExchangeOne(lanes.at[lane] + k * facts.bytes, facts, warp.Lane(values[k], lane), c);
+      changed |= Apply(facts, old, warp.Lane(values[k], lane), c) != old;
       if (facts.returns) warp.SetLane(inst.o[k], lane, old);
     }
   }
+  if (changed) warp.block().NoteOutside();
   return Flow::kNext;
 }
 
@@ -175,7 +178,7 @@ absl::Status DecodeAtomic(Decoder& d) {
   const ptx::Operand& address = d.operand(at);
   facts.access = ParseAccess(d, address);
   facts.access.kind = AccessKind::kAtomic;
-  facts.access.atomic = facts.access.acquire = facts.access.release = true;
+  facts.access.atomic = facts.access.acquire = facts.access.release = facts.access.tells_changes = true;
   const auto values = Decoder::Elements(d.operand(at + 1));
   facts.elements = static_cast<uint32_t>(values.size());
   if (facts.elements == 0 || facts.elements > 8 || (facts.elements > 1 && facts.operation == kCas)) return d.Lacks();

@@ -41,6 +41,11 @@ void WriteElement(uint8_t* at, uint64_t value, const Facts& facts) {
   }
 }
 
+bool Differs(const uint8_t* at, uint64_t value, const Facts& facts) {
+  const uint64_t old = ReadElement(at, facts), kept = ~uint64_t{0} >> (64 - 8 * facts.element_bytes);
+  return ((old ^ value) & kept) != 0;
+}
+
 // Reports an address made from never written memory, then the taint of what was loaded.
 void CheckAddress(Warp& warp, const Inst& inst, const Operand& base) {
   const uint32_t tainted = warp.Tainted(base) & warp.mask();
@@ -155,12 +160,21 @@ Flow Store(Warp& warp, const Inst& inst) {
     NoteStore(warp, inst, facts.access, lanes, values, 64);
     if (warp.any_taint()) SpreadTaint(warp, inst, facts, lanes);
   }
+  const uint32_t seen = lanes.shared | lanes.global;
+  uint32_t changed = 0;
   for (uint32_t k = 0; k < facts.elements; ++k) {
     for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
-      WriteElement(lanes.at[lane] + k * facts.element_bytes, warp.Lane(inst.o[k], lane), facts);
+      const uint64_t value = warp.Lane(inst.o[k], lane);
+      uint8_t* at = lanes.at[lane] + k * facts.element_bytes;
+      if (Differs(at, value, facts)) {
+        changed |= 1u << lane;
+        if ((seen >> lane & 1) == 0) warp.NoteLocal(at, &value, facts.element_bytes);
+      }
+      WriteElement(at, value, facts);
     }
   }
+  if ((changed & seen) != 0) warp.block().NoteChange();
   return Flow::kNext;
 }
 
@@ -218,6 +232,7 @@ absl::Status DecodeStore(Decoder& d) {
   facts.access.kind = AccessKind::kWrite;
   RETURN_IF_ERROR(ParseFacts(d, d.operand(0), d.operand(1), facts));
   facts.access.acquire = false;
+  facts.access.tells_changes = true;
   for (const ptx::Operand* element : Decoder::Elements(d.operand(1))) {
     RETURN_IF_ERROR(d.WideSource(*element, d.type()));
   }
