@@ -173,5 +173,69 @@ TEST_F(FindingsTest, WhatTheEmulatorLacksIsOurTroubleAndNamed) {
   EXPECT_THAT(execution.message, HasSubstr("UNIMPLEMENTED: emulator lacks call of malloc (PTX line "));
 }
 
+// ---- asynchronous copies ----
+
+TEST_F(FindingsTest, CopiesUnderWayRaceWithWhoeverTouchesThem) {
+  std::vector<float> values(64 * 4 * 8);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + 1);
+  for (const char* kernel : {"copy_read_too_early", "copy_waits_for_the_wrong_group", "copy_without_barrier",
+                             "copy_destination_written", "copy_source_written", "copy_overwrites_what_others_read"}) {
+    Emulated checked(bundle_, RUN_MODE_CHECKED);
+    const uint64_t a = checked.Upload(values, "A"), c = checked.Allocate(64 * 16, "C");
+    std::vector<std::string> arguments = {Bytes(a), Bytes(c)};
+    if (std::string(kernel) == "copy_overwrites_what_others_read") arguments.push_back(Bytes(4));
+    const Finding finding =
+        First(checked.Run(kernel, {1, 1, 1}, {64, 1, 1}, arguments), sassay::v1::VERDICT_CODE_SHARED_RACE);
+    // Who of the two is told first depends on which warp runs ahead.
+    EXPECT_THAT((std::vector<std::string>{finding.where().source_line(), finding.other().source_line()}),
+                testing::Contains(FaultLine(kernel)))
+        << finding.message();
+  }
+}
+
+TEST_F(FindingsTest, CopiesUnderWayAreTold) {
+  const uint64_t a = checked_.Upload(std::vector<float>(64 * 4, 1.0f), "A"), c = checked_.Allocate(64 * 16, "C");
+  const auto early = checked_.Run("copy_read_too_early", {1, 1, 1}, {64, 1, 1}, {Bytes(a), Bytes(c)});
+  EXPECT_THAT(early.message, HasSubstr("load of 4 bytes at offset 0 of tile by thread 0 while the asynchronous copy by "
+                                       "thread 0 at broken.cu:"));
+  EXPECT_THAT(early.message, HasSubstr("is under way there: thread 0 has not waited for it"));
+  const auto source = checked_.Run("copy_source_written", {1, 1, 1}, {64, 1, 1}, {Bytes(a), Bytes(c)});
+  EXPECT_THAT(source.message,
+              HasSubstr("store of 4 bytes to A by thread 0 while the asynchronous copy by thread 0 at"));
+}
+
+TEST_F(FindingsTest, HonestPipelinesOfCopiesHaveNoFinding) {
+  constexpr int kTiles = 8;
+  std::vector<float> values(64 * 4 * kTiles);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97);
+  const uint64_t a = checked_.Upload(values, "A"), c = checked_.Allocate(64 * 16 * kTiles, "C");
+  const auto execution = checked_.Run("copy_pipeline", {3, 1, 1}, {64, 1, 1}, {Bytes(a), Bytes(c), Bytes(kTiles)});
+  ASSERT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_OK) << execution.message;
+  float sum = 0;
+  for (int t = 0; t < kTiles; ++t) sum += values[(t * 64 + 63) * 4];
+  EXPECT_EQ(checked_.Download<float>(c, 64 * 4 * kTiles)[(kTiles - 1) * 256], sum);
+  const auto own = checked_.Run("copy_own", {1, 1, 1}, {64, 1, 1}, {Bytes(a), Bytes(c), Bytes(40)});
+  ASSERT_EQ(own.outcome, sassay::worker::RUN_OUTCOME_OK) << own.message;
+  const auto copied = checked_.Download<float>(c, 64 * 4);
+  for (int i = 0; i < 64 * 4; ++i) EXPECT_EQ(copied[i], i / 4 < 40 ? values[i] : 0.0f) << i;
+}
+
+// ---- lanes that meet ----
+
+TEST_F(FindingsTest, LanesMeetAtWarpBarriersInDifferentArms) {
+  const uint64_t out = checked_.Allocate(32 * 4, "out");
+  const auto execution = checked_.Run("meet_in_both_arms", {1, 1, 1}, {32, 1, 1}, {Bytes(out)});
+  ASSERT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_OK) << execution.message;
+  const auto result = checked_.Download<int>(out, 32);
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(result[i], i % 2 ? (i - 1) * 10 + 2 : (i + 1) * 100 + 1) << i;
+}
+
+TEST_F(FindingsTest, WarpBarriersWithOtherMasksNeverMeet) {
+  const uint64_t out = checked_.Allocate(32 * 4, "out");
+  const Finding finding = First(checked_.Run("meet_with_other_masks", {1, 1, 1}, {32, 1, 1}, {Bytes(out)}),
+                                sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE);
+  EXPECT_EQ(finding.where().source_line(), FaultLine("meet_with_other_masks"));
+}
+
 }  // namespace
 }  // namespace sassay::emulator

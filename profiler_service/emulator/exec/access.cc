@@ -197,31 +197,66 @@ std::string VariableName(const std::string& symbol) {
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }
 
-void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
-  constexpr auto kCode = sassay::v1::VERDICT_CODE_SHARED_RACE;
-  LaunchContext& launch = warp.launch();
-  if (!launch.report.Wants(kCode, inst.id, warp.block().index())) return;
-  Misuse misuse;
-  misuse.code = kCode;
-  misuse.where = warp.PlaceOf(inst, lane);
-  misuse.other = Place{warp.block().index(), race.other.thread, race.other.inst};
-  misuse.has_other = true;
-  misuse.buffer = "shared";
-  misuse.access_bytes = facts.bytes;
+std::string SharedName(const LaunchContext& launch, uint32_t offset) {
   std::string name = "shared memory";
   for (const SharedVariable& variable : launch.program->shared_variables) {
     if (variable.owner != nullptr && variable.owner != launch.kernel) continue;
     if (offset + kSharedBase - variable.offset < variable.bytes) name = VariableName(variable.name);
   }
-  misuse.message = absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at offset ", offset, " of ", name,
-                                " by thread ", misuse.where.thread, " and ", race.other_wrote ? "store" : "load",
+  return name;
+}
+
+// A race of one lane's access with `other`. False if it need not be described.
+bool PrepareRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t other_thread,
+                 uint32_t other_inst, Misuse& misuse) {
+  misuse.code = sassay::v1::VERDICT_CODE_SHARED_RACE;
+  if (!warp.launch().report.Wants(misuse.code, inst.id, warp.block().index())) return false;
+  misuse.where = warp.PlaceOf(inst, lane);
+  misuse.other = Place{warp.block().index(), other_thread, other_inst};
+  misuse.has_other = true;
+  misuse.buffer = "shared";
+  misuse.access_bytes = facts.bytes;
+  return true;
+}
+
+std::string AccessAt(Warp& warp, const AccessFacts& facts, int lane, uint32_t offset) {
+  return absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at offset ", offset, " of ",
+                      SharedName(warp.launch(), offset), " by thread ", warp.ThreadOf(lane));
+}
+
+void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
+  Misuse misuse;
+  if (!PrepareRace(warp, inst, facts, lane, race.other.thread, race.other.inst, misuse)) return;
+  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " and ", race.other_wrote ? "store" : "load",
                                 " by thread ", race.other.thread, " at ", kOtherPlace, ", with no barrier between");
-  launch.report.Add(std::move(misuse));
+  warp.launch().report.Add(std::move(misuse));
+}
+
+void ReportCopyUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset,
+                        const CopyMark& copy) {
+  Misuse misuse;
+  if (!PrepareRace(warp, inst, facts, lane, copy.thread, copy.inst, misuse)) return;
+  misuse.message =
+      absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous copy by thread ", copy.thread, " at ",
+                   kOtherPlace, " is under way there: thread ", copy.thread, " has not waited for it");
+  warp.launch().report.Add(std::move(misuse));
+}
+
+void ReportSourceUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const CopyMark& copy) {
+  Misuse misuse;
+  if (!PrepareRace(warp, inst, facts, lane, copy.thread, copy.inst, misuse)) return;
+  const Allocation* allocation = warp.block().Hint(inst.id);
+  misuse.buffer = allocation == nullptr ? "global memory" : allocation->label;
+  misuse.message = absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes to ", misuse.buffer, " by thread ",
+                                warp.ThreadOf(lane), " while the asynchronous copy by thread ", copy.thread, " at ",
+                                kOtherPlace, " reads there: thread ", copy.thread, " has not waited for it");
+  warp.launch().report.Add(std::move(misuse));
 }
 
 // Notes one lane's access to shared memory, and reports its race if it has one.
 void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const uint8_t* at) {
   SharedMemory& shared = warp.block().shared();
+  const CopiesUnderWay& copies = warp.block().copies();
   const uint32_t offset = static_cast<uint32_t>(at - shared.data());
   if (facts.acquire) shared.Observe(warp.index(), offset);
   Touch touch;
@@ -231,7 +266,12 @@ void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane
   Race race;
   const bool raced = facts.kind == AccessKind::kRead ? shared.Read(offset, facts.bytes, touch, race)
                                                      : shared.Write(offset, facts.bytes, touch, race);
-  if (raced) ReportRace(warp, inst, facts, lane, offset, race);
+  const CopyMark* copy = copies.any() ? copies.AtShared(offset, facts.bytes) : nullptr;
+  if (copy != nullptr) {
+    ReportCopyUnderWay(warp, inst, facts, lane, offset, *copy);
+  } else if (raced) {
+    ReportRace(warp, inst, facts, lane, offset, race);
+  }
   if (facts.release) shared.Publish(warp.index(), offset);
 }
 
@@ -305,7 +345,27 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
     }
     if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
       NoteShared(warp, inst, facts, lane, lanes.at[lane]);
+    if ((lanes.global >> lane & 1) == 0 || !changes || !warp.block().copies().any()) continue;
+    const CopyMark* copy = warp.block().copies().AtSource(lanes.at[lane], facts.bytes);
+    if (copy != nullptr) ReportSourceUnderWay(warp, inst, facts, lane, *copy);
   }
+}
+
+void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
+              const uint8_t* values, uint32_t bytes) {
+  SharedMemory& shared = warp.block().shared();
+  const uint32_t offset = static_cast<uint32_t>(to - shared.data());
+  const bool fresh = unwritten != nullptr && std::memchr(unwritten, 1, bytes) != nullptr;
+  AccessFacts facts;
+  facts.space = Space::kShared;
+  facts.kind = AccessKind::kWrite;
+  facts.bytes = bytes;
+  if (fresh || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to);
+  warp.block().copies().Begin(shared.size(), offset, from, bytes, inst.id, static_cast<uint16_t>(warp.ThreadOf(lane)));
+}
+
+void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes) {
+  warp.block().copies().End(static_cast<uint32_t>(to - warp.block().shared().data()), from, bytes);
 }
 
 uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes) {

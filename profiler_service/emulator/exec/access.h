@@ -46,6 +46,12 @@ bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64
 void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lanes& lanes, const uint8_t* values,
                uint32_t stride);
 
+// Checked launches: an asynchronous copy of `values` to shared memory begins (it may land from now on, so it races as a
+// store does), and has been waited for. `from`: null where it reads nothing.
+void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
+              const uint8_t* values, uint32_t bytes);
+void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes);
+
 // Checked launches: lanes of `lanes` all of whose `bytes` bytes from `offset` on were never written.
 uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes);
 // Reports the use of a value that was never written: `origin` is the load that brought it (or the instruction itself).

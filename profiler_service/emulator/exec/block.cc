@@ -25,6 +25,7 @@ void Block::Start(LaunchContext& launch, uint64_t index) {
   polling_rounds_ = 0;
   endless_ = false;
   shared_.Reset(launch.shared_bytes(), warp_count_, launch.checked);
+  copies_.Reset();
   barriers_.fill(Barrier());
   extensions_.clear();
   hints_.fill(nullptr);

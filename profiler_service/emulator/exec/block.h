@@ -12,6 +12,7 @@
 
 #include "profiler_service/emulator/exec/launch_context.h"
 #include "profiler_service/emulator/exec/warp.h"
+#include "profiler_service/emulator/memory/copies.h"
 #include "profiler_service/emulator/memory/shared_memory.h"
 
 namespace sassay::emulator {
@@ -47,6 +48,7 @@ class Block {
 
   LaunchContext& launch() { return *launch_; }
   SharedMemory& shared() { return shared_; }
+  CopiesUnderWay& copies() { return copies_; }  // checked launches
   uint64_t index() const { return index_; }
   const Extent& position() const { return position_; }  // blockIdx
   uint32_t threads() const { return threads_; }
@@ -113,6 +115,7 @@ class Block {
   bool watching_ = false, endless_ = false;
   uint64_t changes_ = 1, outside_ = 0, share_began_ = 0;
   SharedMemory shared_;
+  CopiesUnderWay copies_;
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers> barriers_;
   std::vector<Count> counts_;

@@ -52,7 +52,8 @@ struct LaunchContext {
   bool counted = false;
 
   std::atomic<bool> stop{false};
-  std::atomic<bool> watch_loops{false};  // the launch has run for long enough to look for endless loops
+  std::atomic<bool> watch_loops{false};      // the launch has run for long enough to look for endless loops
+  std::atomic<int64_t> copies_under_way{0};  // of all blocks, and their groups
   Report report;
   PrintBuffer printed;
 

@@ -9,20 +9,20 @@ namespace sassay::emulator {
 namespace {
 
 constexpr uint64_t kFirstLaps = 64;
-constexpr uint32_t kFirstPause = 16, kLongestPause = 256;
+constexpr uint32_t kFirstPause = 64, kLongestPause = 256;
 constexpr size_t kProbeBytes = 32;  // frames are multiples of it
 
 }  // namespace
 
 void LoopWatch::Forget() {
   kept_ = false;
-  pause_ = 0;
+  pause_ = kFirstPause;
   next_pause_ = kFirstPause;
   most_laps_ = kFirstLaps;
 }
 
 void LoopWatch::WorldChanged(uint64_t reads) {
-  if (!kept_ || reads != facts_.reads) Forget();
+  if (kept_ && reads != facts_.reads) Forget();
 }
 
 void LoopWatch::Keep(const Split& split, const LoopFacts& facts) {

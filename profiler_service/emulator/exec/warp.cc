@@ -163,6 +163,28 @@ int Warp::Best(bool deferred) const {
   return best;
 }
 
+// Lanes that wait for the same members at bar.warp.sync, wherever each of them does, pass it together.
+bool Warp::WakeMet() {
+  bool woken = false;
+  for (const Split& split : splits_) {
+    if (split.state != Split::kWarpSync || !split.meets) continue;
+    const auto together = [wanted = split.wanted](const Split& other) {
+      return other.state == Split::kWarpSync && other.meets && other.wanted == wanted;
+    };
+    uint32_t present = 0;
+    for (const Split& other : splits_) present |= together(other) ? other.mask : 0;
+    if ((split.wanted & live_ & ~present) != 0) continue;
+    for (Split& other : splits_) {
+      if (!together(other)) continue;
+      other.state = Split::kReady;
+      other.meets = false;
+      ++other.pc;
+    }
+    woken = true;
+  }
+  return woken;
+}
+
 bool Warp::WakeGathered() {
   bool woken = false;
   for (Split& split : splits_) {
@@ -173,8 +195,7 @@ bool Warp::WakeGathered() {
   return woken;
 }
 
-// No split can run. Lanes that wait for each other at different bar.warp.sync meet; otherwise the lanes at the first
-// warp-wide instruction go on without those that cannot come.
+// No split can run: the lanes at the first warp-wide instruction go on without those that cannot come.
 bool Warp::ForceProgress() {
   Split* first = nullptr;
   for (Split& split : splits_) {
@@ -194,6 +215,7 @@ bool Warp::Select() {
   }
   if (live_ == 0) return false;
   WakeGathered();
+  if (splits_.size() > 1 && WakeMet()) MergeSplits();
   int best = Best(false);
   if (best < 0 && (best = Best(true)) >= 0) {
     for (Split& split : splits_) split.deferred = false;
@@ -441,6 +463,13 @@ bool Warp::Gathered(uint32_t members) {
   }
   split.state = Split::kWarpSync;
   split.wanted = members;
+  split.meets = false;
+  return false;
+}
+
+bool Warp::Met(uint32_t members) {
+  if (Gathered(members)) return true;
+  splits_[current_].meets = true;
   return false;
 }
 

@@ -52,6 +52,7 @@ struct Split {
   bool deferred = false;  // it polls: let the others go first
   bool forced = false;    // its missing lanes will never come: go on without
   bool polled = false;    // has polled since its last backward branch
+  bool meets = false;     // waits at a bar.warp.sync, where lanes meet from different places
   uint32_t barrier = 0;
   uint32_t wanted = 0;
   uint32_t laps = 0;  // backward branches since it last gave way
@@ -139,6 +140,8 @@ class Warp {
   Flow Return(const std::vector<LocalSlot>* results_of_call);
   // Whether the lanes of mask() that `members` names are all here; if not the split waits: return Flow::kBlocked.
   bool Gathered(uint32_t members);
+  // The same for bar.warp.sync, which lanes may reach at different places of the program (PTX ISA, sm_70 and later).
+  bool Met(uint32_t members);
   // The split waits at a barrier of the block.
   Flow WaitAtBarrier(uint32_t barrier);
   // For the proof of endless loops: the lanes have read memory that others may change; `bytes` bytes of a lane's local
@@ -186,6 +189,7 @@ class Warp {
   bool Select();
   void MergeSplits();
   bool WakeGathered();
+  bool WakeMet();
   bool ForceProgress();
   int Best(bool deferred) const;
   void ChooseMergePoint();

@@ -18,6 +18,7 @@ namespace {
 // One lane's copy that is under way. Pointers stay valid: memory does not move during a launch.
 struct Copy {
   uint8_t* to = nullptr;
+  const uint8_t* from = nullptr;  // null where nothing is read
   uint8_t* to_unwritten = nullptr;
   uint8_t data[16] = {};
   uint8_t unwritten[16] = {};
@@ -35,6 +36,17 @@ struct Groups {
 class AsyncCopies : public BlockExtension {
  public:
   static constexpr size_t kMostOpen = 1024, kMostCommitted = 4096;
+  static constexpr int64_t kMostInLaunch = int64_t{1} << 23;  // copies and groups: less than 1 GiB
+
+  ~AsyncCopies() override {
+    if (launch_ != nullptr) launch_->copies_under_way -= held_;
+  }
+  // Counts what the block holds; false if the launch holds too much.
+  bool Hold(LaunchContext& launch, int64_t more) {
+    launch_ = &launch;
+    held_ += more;
+    return (launch.copies_under_way += more) <= kMostInLaunch;
+  }
 
   Groups& Of(uint32_t thread) {
     if (groups_.size() <= thread) groups_.resize(thread + 1);
@@ -43,12 +55,14 @@ class AsyncCopies : public BlockExtension {
 
  private:
   std::vector<Groups> groups_;
+  LaunchContext* launch_ = nullptr;
+  int64_t held_ = 0;
 };
 
 struct Facts {
   AccessFacts from, to;
   uint32_t bytes = 0;
-  bool has_source_bytes = false;
+  bool has_source_bytes = false, has_ignore = false;
 };
 
 absl::Status TooMany(size_t most, absl::string_view what) {
@@ -56,8 +70,14 @@ absl::Status TooMany(size_t most, absl::string_view what) {
       absl::StrCat("emulator lacks room for more than ", most, " ", what, " of cp.async under way in one thread"));
 }
 
+absl::Status TooManyInLaunch() {
+  return absl::UnimplementedError(absl::StrCat("emulator lacks room for more than ", AsyncCopies::kMostInLaunch,
+                                               " copies of cp.async under way in one launch"));
+}
+
 void Land(Warp& warp, const Copy& copy) {
   if (warp.checked()) {
+    NoteCopyEnd(warp, copy.to, copy.from, copy.bytes);
     // The store is noted when it lands, as the copying thread's.
     const int lane = copy.thread % kLanes;
     Lanes lanes;
@@ -86,8 +106,10 @@ Flow CopyAsync(Warp& warp, const Inst& inst) {
   const uint32_t lanes_here = warp.mask();
   uint32_t source_bytes[kLanes];
   uint32_t reading = 0;
+  const uint32_t ignored = facts.has_ignore ? warp.PredicateIn(inst.o[2]) : 0;
   for (int i = 0; i < kLanes; ++i) {
     source_bytes[i] = facts.has_source_bytes ? std::min(warp.In<uint32_t>(inst.o[2])[i], facts.bytes) : facts.bytes;
+    if ((ignored >> i & 1) != 0) source_bytes[i] = 0;
     if (source_bytes[i] == facts.bytes) reading |= 1u << i;
   }
   from.mask = 0;
@@ -104,6 +126,7 @@ Flow CopyAsync(Warp& warp, const Inst& inst) {
     copy.thread = static_cast<uint16_t>(warp.ThreadOf(lane));
     copy.inst = &inst;
     if ((from.mask >> lane & 1) != 0) {
+      copy.from = from.at[lane];
       std::memcpy(copy.data, from.at[lane], facts.bytes);
       if (from.unwritten[lane] != nullptr) std::memcpy(copy.unwritten, from.unwritten[lane], facts.bytes);
     } else if (source_bytes[lane] != 0 && source_bytes[lane] < facts.bytes) {
@@ -125,7 +148,9 @@ Flow CopyAsync(Warp& warp, const Inst& inst) {
     }
     Groups& groups = copies.Of(copy.thread);
     if (groups.open.size() >= AsyncCopies::kMostOpen) return warp.Fail(TooMany(AsyncCopies::kMostOpen, "copies"));
+    if (!copies.Hold(warp.launch(), 1)) return warp.Fail(TooManyInLaunch());
     groups.open.push_back(copy);
+    if (warp.checked()) NoteCopy(warp, inst, lane, copy.to, copy.to_unwritten, copy.from, copy.data, facts.bytes);
   }
   return Flow::kNext;
 }
@@ -136,6 +161,7 @@ Flow Commit(Warp& warp, const Inst&) {
     Groups& groups = copies.Of(warp.ThreadOf(std::countr_zero(rest)));
     if (groups.committed.size() >= AsyncCopies::kMostCommitted)
       return warp.Fail(TooMany(AsyncCopies::kMostCommitted, "groups"));
+    if (!copies.Hold(warp.launch(), 1)) return warp.Fail(TooManyInLaunch());
     groups.committed.push_back(std::move(groups.open));
     groups.open.clear();
   }
@@ -152,10 +178,12 @@ Flow Wait(Warp& warp, const Inst& inst) {
     const size_t landing = groups.committed.size() > stay ? groups.committed.size() - stay : 0;
     for (size_t g = 0; g < landing; ++g) {
       for (const Copy& copy : groups.committed[g]) Land(warp, copy);
+      copies.Hold(warp.launch(), -1 - static_cast<int64_t>(groups.committed[g].size()));
     }
     groups.committed.erase(groups.committed.begin(), groups.committed.begin() + static_cast<std::ptrdiff_t>(landing));
     if (!all) continue;
     for (const Copy& copy : groups.open) Land(warp, copy);
+    copies.Hold(warp.launch(), -static_cast<int64_t>(groups.open.size()));
     groups.open.clear();
   }
   return Flow::kNext;
@@ -181,8 +209,10 @@ absl::Status DecodeCopy(Decoder& d) {
   const size_t plain = d.operand_count() - (policy ? 1 : 0);
   facts.has_source_bytes = plain == 4;
   if (facts.has_source_bytes) {
-    if (d.operand(3).kind == ptx::Operand::kRegister && d.operand(3).type == Type::kPred) return d.Lacks();
-    RETURN_IF_ERROR(d.Source(d.operand(3), Type::kU32));
+    facts.has_ignore = d.operand(3).kind == ptx::Operand::kRegister &&
+                       d.code().source->registers[d.operand(3).index].type == Type::kPred;
+    facts.has_source_bytes = !facts.has_ignore;
+    RETURN_IF_ERROR(d.Source(d.operand(3), facts.has_ignore ? Type::kPred : Type::kU32));
   }
   d.Attach(facts);
   return d.Set(CopyAsync, kTaintStops);

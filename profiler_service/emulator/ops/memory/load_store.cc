@@ -140,6 +140,43 @@ void SpreadTaint(Warp& warp, const Inst& inst, const Facts& facts, const Lanes& 
   }
 }
 
+// Both return the lanes whose memory changed; `seen`: the lanes whose memory others see.
+template <class T>
+uint32_t StoreSame(Warp& warp, const Inst& inst, const Lanes& lanes, uint32_t elements, uint32_t seen) {
+  uint32_t changed = 0;
+  for (uint32_t k = 0; k < elements; ++k) {
+    const T* values = warp.In<T>(inst.o[k]);
+    for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      uint8_t* at = lanes.at[lane] + k * sizeof(T);
+      T old;
+      std::memcpy(&old, at, sizeof(T));
+      if (old == values[lane]) continue;
+      changed |= 1u << lane;
+      if ((seen >> lane & 1) == 0) warp.NoteLocal(at, &values[lane], sizeof(T));
+      std::memcpy(at, &values[lane], sizeof(T));
+    }
+  }
+  return changed;
+}
+
+uint32_t StoreAny(Warp& warp, const Inst& inst, const Lanes& lanes, const Facts& facts, uint32_t seen) {
+  uint32_t changed = 0;
+  for (uint32_t k = 0; k < facts.elements; ++k) {
+    for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const uint64_t value = warp.Lane(inst.o[k], lane);
+      uint8_t* at = lanes.at[lane] + k * facts.element_bytes;
+      if (Differs(at, value, facts)) {
+        changed |= 1u << lane;
+        if ((seen >> lane & 1) == 0) warp.NoteLocal(at, &value, facts.element_bytes);
+      }
+      WriteElement(at, value, facts);
+    }
+  }
+  return changed;
+}
+
 Flow Store(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   const Operand& base = inst.o[facts.elements];
@@ -162,17 +199,14 @@ Flow Store(Warp& warp, const Inst& inst) {
   }
   const uint32_t seen = lanes.shared | lanes.global;
   uint32_t changed = 0;
-  for (uint32_t k = 0; k < facts.elements; ++k) {
-    for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      const uint64_t value = warp.Lane(inst.o[k], lane);
-      uint8_t* at = lanes.at[lane] + k * facts.element_bytes;
-      if (Differs(at, value, facts)) {
-        changed |= 1u << lane;
-        if ((seen >> lane & 1) == 0) warp.NoteLocal(at, &value, facts.element_bytes);
-      }
-      WriteElement(at, value, facts);
-    }
+  if (!facts.access.atomic && inst.a == 4) {
+    changed = StoreSame<uint32_t>(warp, inst, lanes, facts.elements, seen);
+  } else if (!facts.access.atomic && inst.a == 8) {
+    changed = StoreSame<uint64_t>(warp, inst, lanes, facts.elements, seen);
+  } else if (!facts.access.atomic && inst.a == 2) {
+    changed = StoreSame<uint16_t>(warp, inst, lanes, facts.elements, seen);
+  } else {
+    changed = StoreAny(warp, inst, lanes, facts, seen);
   }
   if ((changed & seen) != 0) warp.block().NoteChange();
   return Flow::kNext;
@@ -233,9 +267,12 @@ absl::Status DecodeStore(Decoder& d) {
   RETURN_IF_ERROR(ParseFacts(d, d.operand(0), d.operand(1), facts));
   facts.access.acquire = false;
   facts.access.tells_changes = true;
+  bool same = true;
   for (const ptx::Operand* element : Decoder::Elements(d.operand(1))) {
     RETURN_IF_ERROR(d.WideSource(*element, d.type()));
+    same &= d.code().operands.back().bytes == facts.element_bytes;
   }
+  d.inst().a = same ? facts.element_bytes : 0;
   RETURN_IF_ERROR(d.Address(d.operand(0)));
   d.Attach(facts);
   return d.Set(Store, kTaintOwn | (facts.access.atomic ? kSpins : 0));

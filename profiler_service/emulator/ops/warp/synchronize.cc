@@ -66,10 +66,10 @@ absl::Status DecodeBarrier(Decoder& d) {
   return d.Set(ArriveAtBarrier, kSync | kTaintStops);
 }
 
-// bar.warp.sync: lanes of the mask meet.
+// bar.warp.sync: lanes of the mask meet, at whatever bar.warp.sync with this mask each of them has reached.
 Flow WarpSync(Warp& warp, const Inst& inst) {
   const uint32_t members = warp.In<uint32_t>(inst.o[0])[std::countr_zero(warp.mask())];
-  return warp.Gathered(members) ? Flow::kNext : Flow::kBlocked;
+  return warp.Met(members) ? Flow::kNext : Flow::kBlocked;
 }
 
 absl::Status DecodeBar(Decoder& d) {

@@ -1,0 +1,44 @@
+#include "profiler_service/emulator/memory/copies.h"
+
+namespace sassay::emulator {
+
+void CopiesUnderWay::Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, uint32_t inst,
+                           uint16_t thread) {
+  if (shared_.empty()) shared_.resize((shared_bytes + 3) / 4);
+  auto mark = [&](CopyMark& word) {
+    word.inst = inst;
+    word.thread = thread;
+    ++word.count;
+  };
+  for (uint32_t k = 0; k < bytes; k += 4) {
+    mark(shared_[(offset + k) / 4]);
+    if (from != nullptr) mark(sources_[Word(from + k)]);
+  }
+}
+
+void CopiesUnderWay::End(uint32_t offset, const uint8_t* from, uint32_t bytes) {
+  for (uint32_t k = 0; k < bytes; k += 4) {
+    --shared_[(offset + k) / 4].count;
+    if (from == nullptr) continue;
+    const auto source = sources_.find(Word(from + k));
+    if (--source->second.count == 0) sources_.erase(source);
+  }
+}
+
+const CopyMark* CopiesUnderWay::AtShared(uint32_t offset, uint32_t bytes) const {
+  for (uint32_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) {
+    if (shared_[word].count != 0) return &shared_[word];
+  }
+  return nullptr;
+}
+
+const CopyMark* CopiesUnderWay::AtSource(const uint8_t* at, uint32_t bytes) const {
+  if (sources_.empty()) return nullptr;
+  for (uintptr_t word = Word(at); word <= Word(at + bytes - 1); ++word) {
+    const auto source = sources_.find(word);
+    if (source != sources_.end()) return &source->second;
+  }
+  return nullptr;
+}
+
+}  // namespace sassay::emulator

@@ -1,0 +1,48 @@
+// Asynchronous copies under way in one block: which bytes of shared memory will change at any time, and which bytes of
+// global memory will be read at any time.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_COPIES_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_COPIES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace sassay::emulator {
+
+// A copy, for a finding: the last one begun that touches a word.
+struct CopyMark {
+  uint32_t inst = 0;  // Inst::id
+  uint16_t thread = 0;
+  uint64_t count = 0;  // copies under way that touch the word
+};
+
+// Between the issue of a copy and its thread's wait, nobody may touch its destination or write to its source (PTX ISA,
+// cp.async: no ordering without a wait). Words of four bytes, the least that a copy moves.
+// Thread-compatible.
+class CopiesUnderWay {
+ public:
+  void Reset() {
+    shared_.clear();
+    sources_.clear();
+  }
+  bool any() const { return !shared_.empty(); }
+
+  // `shared_bytes`: of the block. `offset`: of the destination. `from`: null where nothing is read.
+  void Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, uint32_t inst,
+             uint16_t thread);
+  void End(uint32_t offset, const uint8_t* from, uint32_t bytes);
+
+  // The copy that a range meets, or null.
+  const CopyMark* AtShared(uint32_t offset, uint32_t bytes) const;
+  const CopyMark* AtSource(const uint8_t* at, uint32_t bytes) const;
+
+ private:
+  static uintptr_t Word(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) / 4; }
+  std::vector<CopyMark> shared_;  // by word; empty until the first copy
+  absl::flat_hash_map<uintptr_t, CopyMark> sources_;
+};
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_COPIES_H_
