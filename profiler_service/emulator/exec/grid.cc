@@ -218,9 +218,10 @@ Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, doubl
       if (result_.kind == GridResult::kDone && result == Block::Result::kDeadlocked) {
         End(GridResult::kDeadlock, absl::StrCat("block ", block.index(), ": no warp can go on"));
       } else if (result_.kind == GridResult::kDone) {
-        End(GridResult::kEndless, absl::StrCat("block ", block.index(),
-                                               " never ends: a loop has come back to the values it had, and reads "
-                                               "nothing that could change them"));
+        End(GridResult::kEndless,
+            absl::StrCat("block ", block.index(),
+                         " never ends, whatever its deadline: a loop has come back to the values it had, and reads "
+                         "nothing that could change them"));
       }
       [[fallthrough]];
     case Block::Result::kStopped:
@@ -256,8 +257,9 @@ void Grid::CheckEndless() {
   const bool nobody_comes = AllStarted() || (!HasRoom() && options_.residents_as_on_gpu);
   if (result_.kind != GridResult::kDone || launch_.stop || idle_ == 0 || idle_ < started_ - done_ || !nobody_comes)
     return;
-  End(GridResult::kEndless, absl::StrCat("never ends: every thread that has not ended waits in a loop for memory that "
-                                         "no thread will ever change"));
+  End(GridResult::kEndless,
+      absl::StrCat("never ends, whatever its deadline: every thread that is left waits in a loop for memory that "
+                   "no thread will ever change"));
 }
 
 void Grid::End(GridResult::Kind kind, std::string message) {
