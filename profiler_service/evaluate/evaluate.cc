@@ -11,12 +11,6 @@ namespace {
 using sassay::v1::Numerics;
 using sassay::worker::JudgeReply;
 
-bool IsFaultOrTimeout(const verdict::Failure& failure) {
-  const sassay::v1::VerdictStatus status = verdict::StatusOf(failure.code);
-  return (status == sassay::v1::VERDICT_STATUS_RUNTIME_ERROR || status == sassay::v1::VERDICT_STATUS_TIMEOUT) &&
-         failure.code != sassay::v1::VERDICT_CODE_LAUNCH_REFUSED;
-}
-
 bool IsLostWorker(const verdict::Failure& failure) {
   return failure.code == sassay::v1::VERDICT_CODE_RUNNER_LOST || failure.code == sassay::v1::VERDICT_CODE_JUDGE_LOST;
 }
@@ -45,6 +39,12 @@ sassay::v1::VerdictCode CodeOf(const Numerics& numerics) {
 
 }  // namespace
 
+bool NeedsProof(const verdict::Failure& failure) {
+  const sassay::v1::VerdictStatus status = verdict::StatusOf(failure.code);
+  return (status == sassay::v1::VERDICT_STATUS_RUNTIME_ERROR || status == sassay::v1::VERDICT_STATUS_TIMEOUT) &&
+         failure.code != sassay::v1::VERDICT_CODE_LAUNCH_REFUSED;
+}
+
 class Evaluator {
  public:
   Evaluator(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan)
@@ -58,7 +58,7 @@ class Evaluator {
       Note(absl::StrCat("evaluate began again: ", failure->reason));
       failure = Attempt();
     }
-    evaluation_.needs_proof_ = failure.has_value() && context_.faults_need_proof && IsFaultOrTimeout(*failure);
+    evaluation_.needs_proof_ = failure.has_value() && context_.faults_need_proof && NeedsProof(*failure);
     evaluation_.seen_.failure = std::move(failure);
     return std::move(evaluation_);
   }

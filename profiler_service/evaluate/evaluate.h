@@ -51,6 +51,9 @@ class Evaluation {
 // Order within a case: a fault or a timeout, then what the judge found outside the outputs (guard bands, inputs), then
 // the outputs. The first case that fails ends it.
 //
+// A fault or a timeout: what hardware can do, too.
+bool NeedsProof(const verdict::Failure& failure);
+
 // A lost runner or judge is tried once more before it is reported. Never fails otherwise than by seen().failure.
 Evaluation Evaluate(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan);
 

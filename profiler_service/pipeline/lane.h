@@ -36,7 +36,7 @@ class Lane {
   virtual std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) = 0;
   virtual absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) = 0;
   // The caller holds the lease exclusively.
-  virtual absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) = 0;
+  virtual absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) = 0;
   // Whether a fresh runner comes up: asked before a candidate is blamed, and after a kernel has hung. CANCELLED when
   // the switch (may be null) is pulled.
   virtual absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) = 0;

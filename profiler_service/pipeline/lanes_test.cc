@@ -25,7 +25,7 @@ class NamedLane : public Lane {
   absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest&) override {
     return absl::UnimplementedError("");
   }
-  absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest&) override {
+  absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest&) override {
     return absl::UnimplementedError("");
   }
   absl::Status Probe(absl::Time, wire::KillSwitch*) override {

@@ -279,6 +279,7 @@ class JobRun {
     }
     if (!evaluation.ok()) return FailEvaluate(NoDevice(evaluation.status()), report);
     report.set_device_ns(evaluation->device_ns());
+    evaluated_ = absl::Nanoseconds(evaluation->device_ns());
     seen_.evaluate = evaluation->seen();
     SuggestSize(*seen_.evaluate);
     for (const std::string& note : evaluation->notes()) seen_.notes.push_back(note);
@@ -408,21 +409,24 @@ class JobRun {
   // ---- timing: how fast? Alone on the device. ----
 
   void Time(StageReport& report) {
-    auto timing = TryTime();
+    const auto timed = TryTime();
     verdict::TimingSeen& seen = seen_.timing.emplace();
-    if (timing.ok()) {
-      seen.timing = *std::move(timing);
+    if (timed.ok()) {
+      seen = *timed;
     } else {
-      seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
-      seen.timing.set_reason(std::string(timing.status().message()));
+      seen.timing = NoTime(timed.status().message());
     }
-    if (timed_failure_.has_value() && !verdict::IsInfrastructure(timed_failure_->code)) {
-      seen.failure = timed_failure_;
-      return Finish(report, StageReport::FAILED, seen.failure->reason);
-    }
+    if (seen.failure.has_value()) return Finish(report, StageReport::FAILED, seen.failure->reason);
     if (seen.timing.status() == sassay::v1::Timing::UNAVAILABLE) {
       Finish(report, StageReport::UNAVAILABLE, seen.timing.reason());
     }
+  }
+
+  static sassay::v1::Timing NoTime(absl::string_view reason) {
+    sassay::v1::Timing timing;
+    timing.set_status(sassay::v1::Timing::UNAVAILABLE);
+    timing.set_reason(std::string(reason));
+    return timing;
   }
 
   // Only a reference that computes knows what is right for inputs of our choice.
@@ -434,24 +438,35 @@ class JobRun {
       index = (index - 1) % cases.size();
       return buffers.RefillAs(index, cases[index]);
     };
-    request.check = [this, &buffers]() -> absl::StatusOr<bool> {
-      timed_failure_ = buffers.CheckTimedCall();
-      if (!timed_failure_.has_value()) return true;
-      if (verdict::IsInfrastructure(timed_failure_->code)) return absl::UnavailableError(timed_failure_->reason);
-      return false;
-    };
+    request.check = [&buffers] { return buffers.CheckTimedCall(); };
   }
 
-  absl::StatusOr<sassay::v1::Timing> TryTime() {
+  // A fault or a hang while timed is proven as evaluate's; the device is this job's alone already.
+  absl::StatusOr<verdict::TimingSeen> TryTime() {
     if (lane_->emulated()) return absl::UnavailableError("emulated device");
-    const auto lease = Lease(DeviceLease::Mode::kExclusive);
-    if (!lease.ok()) return lease.status();
+    ASSIGN_OR_RETURN(const DeviceLease::Held lease, Lease(DeviceLease::Mode::kExclusive));
+    ASSIGN_OR_RETURN(verdict::TimingSeen seen, TimeOnce());
+    if (!seen.failure.has_value() || !evaluate::NeedsProof(*seen.failure)) return seen;
+    const std::string first = seen.failure->reason;
+    seen_.notes.push_back(absl::StrCat("timing: run again: ", first));
+    RETURN_IF_ERROR(ProbeDevice());
+    ASSIGN_OR_RETURN(seen, TimeOnce());
+    if (seen.failure.has_value()) {
+      if (MayBeTheDevices(*seen.failure)) ProbeDevice().IgnoreError();
+    } else {
+      seen.timing = NoTime(absl::StrCat("a fault while timed (", first, ") did not happen again in a fresh runner"));
+    }
+    return seen;
+  }
+
+  absl::StatusOr<verdict::TimingSeen> TimeOnce() {
     const auto workers = lane_->MakeWorkers(kill_switch_);
     CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
-    if (absl::Status status = buffers.Prepare(); !status.ok()) return status;
+    RETURN_IF_ERROR(buffers.Prepare());
     timing::TimingRequest request;
     Lend(buffers, request);
     request.poison_seed = seeds_->Get("poison timing", 0);
+    request.longest_call = evaluated_;
     request.deadline = std::clamp(job_.deadline - absl::Now(), absl::Milliseconds(1), absl::Seconds(60));
     CheckTimedCalls(buffers, request);
     return lane_->Time(request);
@@ -472,7 +487,7 @@ class JobRun {
   absl::optional<Lanes::Seat> seat_;
   Lane* lane_ = nullptr;  // the seat's
   absl::Duration call_estimate_;
-  absl::optional<Failure> timed_failure_;
+  absl::Duration evaluated_;  // device time of all its calls
   verdict::Observations seen_;
 };
 

@@ -46,20 +46,24 @@ class FakeLane : public Lane {
     EXPECT_EQ(request.regions.size(), 3u);
     return sanitization_;
   }
-  absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) override {
-    ++timed_;
-    sassay::v1::Timing timing;
+  absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override {
+    verdict::TimingSeen seen;
+    if (++timed_ <= faults_while_timed_) {
+      seen.failure = verdict::Failure{VERDICT_CODE_TRAP, "gemm trapped", {}, {}};
+      seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
+      return seen;
+    }
     for (const FakeKernel& call : timed_calls_) {
       EXPECT_TRUE(request.refill_for_check().ok());
       EXPECT_TRUE(Call(request, call).ok());
-      const auto right = request.check();
-      if (right.ok() && *right) continue;
-      timing.set_status(sassay::v1::Timing::UNAVAILABLE);
-      timing.set_reason("a timed call gave wrong outputs");
-      return timing;
+      seen.failure = request.check();
+      if (!seen.failure.has_value()) continue;
+      seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
+      seen.timing.set_reason("a timed call gave wrong outputs");
+      return seen;
     }
-    timing.set_status(sassay::v1::Timing::MEASURED);
-    return timing;
+    seen.timing.set_status(sassay::v1::Timing::MEASURED);
+    return seen;
   }
   absl::Status Probe(absl::Time, wire::KillSwitch*) override {
     absl::MutexLock lock(&mutex_);
@@ -80,6 +84,7 @@ class FakeLane : public Lane {
   }
 
   std::vector<FakeKernel> timed_calls_;
+  int faults_while_timed_ = 0;
   const std::string specification_;
   sassay::worker::DeviceDescription device_;
   const FakeKernel kernel_;
@@ -286,6 +291,26 @@ TEST_F(PipelineTest, KernelThatIsRightInEveryTimedCallHasATime) {
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
   EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::MEASURED);
   EXPECT_TRUE(verdict.scorable());
+}
+
+TEST_F(PipelineTest, KernelThatFaultsOnlyWhileItIsTimedIsNotCorrect) {
+  Build(evaluate::HonestGemm);
+  lane_->faults_while_timed_ = 2;
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_RUNTIME_ERROR);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_TRAP);
+  EXPECT_EQ(verdict.stage(), STAGE_TIMING);
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_TIMING), StageReport::FAILED);
+}
+
+TEST_F(PipelineTest, AFaultWhileTimedThatDoesNotHappenAgainOnlyTakesTheTime) {
+  Build(evaluate::HonestGemm);
+  lane_->faults_while_timed_ = 1;
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(lane_->timed_, 2);
+  EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::UNAVAILABLE);
+  EXPECT_THAT(verdict.timing().reason(), HasSubstr("did not happen again"));
 }
 
 TEST_F(PipelineTest, EmulatedDevicesGiveNoTime) {

@@ -93,7 +93,7 @@ absl::StatusOr<sanitize::Sanitization> ProcessLane::Sanitize(const sanitize::San
   return sanitize::Sanitize(request, pool_, compute_sanitizer_);
 }
 
-absl::StatusOr<sassay::v1::Timing> ProcessLane::Time(const timing::TimingRequest& request) {
+absl::StatusOr<verdict::TimingSeen> ProcessLane::Time(const timing::TimingRequest& request) {
   return timing::Time(request, pool_);
 }
 

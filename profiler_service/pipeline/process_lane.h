@@ -22,7 +22,7 @@ class ProcessLane : public Lane {
   const sassay::worker::DeviceDescription& device() const override { return judge_->device(); }
   std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) override;
   absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override;
-  absl::StatusOr<sassay::v1::Timing> Time(const timing::TimingRequest& request) override;
+  absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override;
   absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) override;
 
   JudgeSupervisor& judge() { return *judge_; }

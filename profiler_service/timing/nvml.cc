@@ -9,8 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "absl/types/optional.h"
 #include "common/base/status_macros.h"
 
 namespace sassay::timing {
@@ -65,36 +64,50 @@ absl::StatusOr<ClockReading> ReadNow(const std::string& uuid) {
   return reading;
 }
 
-// Shared with the reading thread, which may outlive the caller.
-struct Pending {
-  absl::Notification done;
-  absl::StatusOr<ClockReading> reading = absl::UnknownError("");
-};
-
-absl::Mutex g_mutex(absl::kConstInit);
-bool g_stuck ABSL_GUARDED_BY(g_mutex) = false;
-
 }  // namespace
 
-absl::StatusOr<ClockReading> ReadClock(absl::string_view uuid, absl::Duration timeout) {
-  {
-    absl::MutexLock lock(&g_mutex);
-    if (g_stuck) return absl::UnavailableError("NVML hangs since an earlier call");
-    g_stuck = true;
-  }
-  auto pending = std::make_shared<Pending>();
-  std::thread([pending, uuid = std::string(uuid)] {
-    pending->reading = ReadNow(uuid);
-    {
-      absl::MutexLock lock(&g_mutex);
-      g_stuck = false;
+// What callers and reading threads share.
+struct ClockReader::Shared {
+  explicit Shared(ClockFunction function) : read(std::move(function)) {}
+  const ClockFunction read;
+  absl::Mutex mutex;
+  bool busy ABSL_GUARDED_BY(mutex) = false;   // a call is under way
+  bool stuck ABSL_GUARDED_BY(mutex) = false;  // and somebody has given it up
+  absl::optional<absl::StatusOr<ClockReading>> answer ABSL_GUARDED_BY(mutex);
+};
+
+ClockReader::ClockReader(ClockFunction read) : shared_(std::make_shared<Shared>(std::move(read))) {}
+
+absl::StatusOr<ClockReading> ClockReader::Read(absl::string_view uuid, absl::Duration timeout) {
+  const std::shared_ptr<Shared> shared = shared_;
+  absl::MutexLock lock(&shared->mutex);
+  const auto my_turn = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !shared->busy || shared->stuck; };
+  const auto answered = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return shared->answer.has_value(); };
+  shared->mutex.Await(absl::Condition(&my_turn));
+  if (shared->stuck) return absl::UnavailableError("NVML hangs since an earlier call");
+  shared->busy = true;
+  std::thread([shared, uuid = std::string(uuid)] {
+    absl::StatusOr<ClockReading> reading = shared->read(uuid);
+    absl::MutexLock lock(&shared->mutex);
+    if (shared->stuck) {
+      shared->busy = shared->stuck = false;  // nobody waits for it any more
+    } else {
+      shared->answer = std::move(reading);
     }
-    pending->done.Notify();
   }).detach();
-  if (!pending->done.WaitForNotificationWithTimeout(timeout)) {
+  if (!shared->mutex.AwaitWithTimeout(absl::Condition(&answered), timeout)) {
+    shared->stuck = true;
     return absl::DeadlineExceededError(absl::StrCat("NVML did not answer within ", absl::FormatDuration(timeout)));
   }
-  return pending->reading;
+  absl::StatusOr<ClockReading> reading = *std::move(shared->answer);
+  shared->answer.reset();
+  shared->busy = false;
+  return reading;
+}
+
+absl::StatusOr<ClockReading> ReadClock(absl::string_view uuid, absl::Duration timeout) {
+  static auto* const reader = new ClockReader(ReadNow);
+  return reader->Read(uuid, timeout);
 }
 
 }  // namespace sassay::timing

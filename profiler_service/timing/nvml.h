@@ -3,6 +3,8 @@
 #define SASSAY_PROFILER_SERVICE_TIMING_NVML_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,9 +23,24 @@ struct ClockReading {
   uint64_t event_reasons = 0;
 };
 
-// Reads the clock of the GPU with `uuid` ("GPU-…"). NVML can hang in the driver: the call is made on a thread of its
-// own, and DEADLINE_EXCEEDED after `timeout` leaves that thread behind (at most one: while it is stuck, every later
-// call is UNAVAILABLE at once). UNAVAILABLE where there is no libnvidia-ml. Thread-safe.
+// How a clock is read: the GPU's UUID ("GPU-…") to a reading. May hang in the driver.
+using ClockFunction = std::function<absl::StatusOr<ClockReading>(const std::string& uuid)>;
+
+// Calls a function that may hang, one call at a time, each on a thread of its own. Thread-safe. A call waits for its
+// turn; one that does not answer within `timeout` gives DEADLINE_EXCEEDED and leaves its thread behind (at most one:
+// until it answers, every later call is UNAVAILABLE at once). Copies of what is shared outlive this object.
+class ClockReader {
+ public:
+  explicit ClockReader(ClockFunction read);
+  absl::StatusOr<ClockReading> Read(absl::string_view uuid, absl::Duration timeout);
+
+ private:
+  struct Shared;
+  const std::shared_ptr<Shared> shared_;
+};
+
+// Reads the clock of the GPU with `uuid` ("GPU-…") from NVML, as ClockReader does. UNAVAILABLE where there is no
+// libnvidia-ml. Thread-safe.
 absl::StatusOr<ClockReading> ReadClock(absl::string_view uuid, absl::Duration timeout = absl::Seconds(2));
 
 }  // namespace sassay::timing

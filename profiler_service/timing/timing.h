@@ -16,7 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "profiler_service/evaluate/judge_case.h"
 #include "profiler_service/timing/nvml.h"
+#include "profiler_service/verdict/observations.h"
 #include "profiler_service/wire/kill_switch.h"
 #include "profiler_service/wire/runner_pool.h"
 #include "profiler_service/wire/worker.pb.h"
@@ -41,12 +43,15 @@ struct TimingRequest {
   uint64_t poison_seed = 0;
   // As in SanitizeRequest.
   std::function<absl::Status()> refill_after_setup;
-  // Give other inputs and poisoned outputs for a check, and say whether the call made since then was right. Both or
+  // Give other inputs and poisoned outputs for a check, and say what was wrong with the call made since then. Both or
   // neither; where the reference knows no other inputs, nothing is checked.
   std::function<absl::Status()> refill_for_check;
-  std::function<absl::StatusOr<bool>()> check;
+  std::function<evaluate::MaybeFailure()> check;
   // Secret; decides when the first check comes.
   uint64_t check_seed = 0;
+  // What a call took when it was evaluated, at most: a timed call that had not a hundred times as long is not called
+  // endless.
+  absl::Duration longest_call;
   // For setup and for all samples together.
   absl::Duration deadline = absl::Seconds(60);
   wire::KillSwitch* kill_switch = nullptr;
@@ -57,8 +62,9 @@ using ClockSource = std::function<absl::StatusOr<ClockReading>(const std::string
 
 // Runs the stage. A Status is CANCELLED (the kill switch); all else, a refill that failed among it, is a Timing whose
 // status is MEASURED or UNAVAILABLE with the reason. A measurement is UNAVAILABLE when a void reason
-// (kVoidClockReasons) was seen around it.
-absl::StatusOr<sassay::v1::Timing> Time(
+// (kVoidClockReasons) was seen around it, or when the clocks could not be read. `failure` is what the candidate did
+// wrong: a fault or hang in a timed call (which the caller proves as evaluate's), or what `check` found.
+absl::StatusOr<verdict::TimingSeen> Time(
     const TimingRequest& request, wire::RunnerPool& pool,
     const ClockSource& clock = [](const std::string& uuid) { return ReadClock(uuid); });
 

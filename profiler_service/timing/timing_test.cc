@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
 #include "profiler_service/runner/fake_runner.h"
 
 namespace sassay::timing {
@@ -15,11 +18,19 @@ using v1::Timing;
 class TimingTest : public testing::Test {
  protected:
   absl::StatusOr<Timing> Run(const std::string& device, const std::string& kernel, uint64_t reasons = 0x4) {
+    auto seen = See(device, kernel, reasons);
+    if (!seen.ok()) return seen.status();
+    failure_ = seen->failure;
+    return seen->timing;
+  }
+
+  absl::StatusOr<verdict::TimingSeen> See(const std::string& device, const std::string& kernel, uint64_t reasons) {
     const v1::Bundle bundle = BundleLaunching(kernel);
     TimingRequest request;
     request.device = device;
     request.bundle = &bundle;
     request.deadline = absl::Seconds(20);
+    request.longest_call = longest_call_;
     request.kill_switch = &kill_switch_;
     if (check_) {
       request.refill_for_check = [this] { return ++refills_, absl::OkStatus(); };
@@ -29,12 +40,15 @@ class TimingTest : public testing::Test {
     uint32_t clock = 1700;
     return Time(request, pool_, [&, reasons](const std::string& uuid) -> absl::StatusOr<ClockReading> {
       uuid_ = uuid;
+      if (++readings_ == unreadable_) return absl::UnavailableError("NVML: error 999");
       return ClockReading{clock += 100, reasons};
     });
   }
 
-  std::function<absl::StatusOr<bool>()> check_;
-  int refills_ = 0;
+  std::function<evaluate::MaybeFailure()> check_;
+  evaluate::MaybeFailure failure_;
+  absl::Duration longest_call_ = absl::Milliseconds(1);
+  int refills_ = 0, readings_ = 0, unreadable_ = 0;
   std::string uuid_;
   wire::KillSwitch kill_switch_;
   wire::RunnerPool pool_{FakeRunnerOptions()};
@@ -62,7 +76,7 @@ TEST_F(TimingTest, MeasurementHasSamplesMedianIntervalAndClocks) {
 }
 
 TEST_F(TimingTest, CallsAmongTheTimedOnesAreCheckedAndGiveNoSample) {
-  check_ = [] { return true; };
+  check_ = [] { return absl::nullopt; };
   const auto timing = Run("cuda:GPU-x", "good");
   ASSERT_TRUE(timing.ok()) << timing.status();
   ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
@@ -74,12 +88,17 @@ TEST_F(TimingTest, WrongTimedCallMakesTheTimeWorthNothing) {
   int checks = 0;
   for (const int wrong : {1, 2}) {
     checks = 0;
-    check_ = [&checks, wrong] { return ++checks != wrong; };
+    check_ = [&checks, wrong]() -> evaluate::MaybeFailure {
+      if (++checks != wrong) return absl::nullopt;
+      return verdict::Failure{v1::VERDICT_CODE_TIMED_OUTPUT_WRONG, "wrong outputs", {}, {}};
+    };
     const auto timing = Run("cuda:GPU-x", "good");
     ASSERT_TRUE(timing.ok()) << timing.status();
     EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
     EXPECT_TRUE(absl::StrContains(timing->reason(), "wrong outputs")) << timing->reason();
     EXPECT_EQ(checks, wrong);
+    ASSERT_TRUE(failure_.has_value());
+    EXPECT_EQ(failure_->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
   }
 }
 
@@ -91,18 +110,75 @@ TEST_F(TimingTest, ThermalSlowdownVoidsTheMeasurement) {
   EXPECT_EQ(timing->candidate().samples_ns_size(), 0);
 }
 
-TEST_F(TimingTest, RunThatFailsOrIsLostGivesNoTime) {
-  for (const char* kernel : {"fails", "crashes", "times_out"}) {
+TEST_F(TimingTest, WithoutClocksThereIsNoTime) {
+  for (const int unreadable : {1, 2}) {
+    readings_ = 0;
+    unreadable_ = unreadable;
+    const auto timing = Run("cuda:GPU-x", "good");
+    ASSERT_TRUE(timing.ok()) << timing.status();
+    EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
+    EXPECT_TRUE(absl::StrContains(timing->reason(), "clocks are not known: NVML: error 999")) << timing->reason();
+    EXPECT_EQ(timing->voided_samples().at("clocks unknown"), kSamples);
+  }
+}
+
+TEST_F(TimingTest, RunThatFailsGivesNoTimeAndSaysWhatTheCandidateDid) {
+  const std::pair<const char*, v1::VerdictCode> failing[] = {{"fails", v1::VERDICT_CODE_LAUNCH_FAILED},
+                                                             {"times_out", v1::VERDICT_CODE_KERNEL_TIMEOUT}};
+  for (const auto& [kernel, code] : failing) {
     const auto timing = Run("cuda:GPU-x", kernel);
     ASSERT_TRUE(timing.ok()) << timing.status();
     EXPECT_EQ(timing->status(), Timing::UNAVAILABLE) << kernel;
     EXPECT_FALSE(timing->reason().empty()) << kernel;
+    ASSERT_TRUE(failure_.has_value()) << kernel;
+    EXPECT_EQ(failure_->code, code);
   }
+}
+
+TEST_F(TimingTest, LostRunnersAndTooLittleTimeAreNotTheCandidates) {
+  EXPECT_EQ(Run("cuda:GPU-x", "crashes")->status(), Timing::UNAVAILABLE);
+  EXPECT_FALSE(failure_.has_value());
+  longest_call_ = absl::Seconds(5);  // of 20 s in all
+  EXPECT_EQ(Run("cuda:GPU-x", "times_out")->status(), Timing::UNAVAILABLE);
+  EXPECT_FALSE(failure_.has_value());
 }
 
 TEST_F(TimingTest, CancellationIsAStatus) {
   kill_switch_.Pull();
   EXPECT_EQ(Run("cuda:GPU-x", "good").status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(ClockReader, TwoGpusThatAreReadAtOnceBothGetTheirClock) {
+  absl::Notification first_is_in, go_on;
+  ClockReader reader([&](const std::string& uuid) -> absl::StatusOr<ClockReading> {
+    if (uuid == "GPU-1") {
+      first_is_in.Notify();
+      go_on.WaitForNotification();
+    }
+    return ClockReading{uuid == "GPU-1" ? 1u : 2u, 0};
+  });
+  absl::StatusOr<ClockReading> one = absl::UnknownError(""), two = absl::UnknownError("");
+  std::thread first([&] { one = reader.Read("GPU-1", absl::InfiniteDuration()); });
+  first_is_in.WaitForNotification();
+  std::thread second([&] { two = reader.Read("GPU-2", absl::InfiniteDuration()); });
+  go_on.Notify();
+  first.join();
+  second.join();
+  ASSERT_TRUE(one.ok() && two.ok()) << one.status() << two.status();
+  EXPECT_EQ(one->sm_clock_mhz, 1u);
+  EXPECT_EQ(two->sm_clock_mhz, 2u);
+}
+
+TEST(ClockReader, OnlyACallThatWasGivenUpMakesLaterOnesFailUntilItAnswers) {
+  const auto go_on = std::make_shared<absl::Notification>();
+  ClockReader reader([go_on](const std::string& uuid) -> absl::StatusOr<ClockReading> {
+    if (uuid == "hangs") go_on->WaitForNotification();
+    return ClockReading{7, 0};
+  });
+  EXPECT_EQ(reader.Read("hangs", absl::Milliseconds(1)).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(reader.Read("other", absl::InfiniteDuration()).status().code(), absl::StatusCode::kUnavailable);
+  go_on->Notify();
+  while (!reader.Read("other", absl::InfiniteDuration()).ok()) std::this_thread::yield();
 }
 
 TEST(Nvml, MachineWithoutNvmlSaysSo) {

@@ -51,7 +51,7 @@ struct SanitizeSeen {
 // How fast?
 struct TimingSeen {
   sassay::v1::Timing timing;
-  // FASTER_THAN_PHYSICS, TIMED_OUTPUT_WRONG, or a fault while it was timed.
+  // TIMED_OUTPUT_WRONG, or a fault or hang while it was timed that happened again.
   absl::optional<Failure> failure;
 };
 

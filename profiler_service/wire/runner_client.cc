@@ -10,32 +10,86 @@
 namespace sassay::wire {
 namespace {
 
-void Cut(std::string& text) {
-  if (text.size() <= RunnerClient::kMaxTextBytes) return;
-  text.resize(RunnerClient::kMaxTextBytes);
+constexpr size_t kMaxLineBytes = 4 << 10;
+
+void Cut(std::string& text, size_t most = kMaxLineBytes) {
+  if (text.size() <= most) return;
+  text.resize(most);
   text += "… (cut)";
 }
 
 template <typename Field>
-void Shorten(Field& field) {
-  if (field.size() <= RunnerClient::kMaxFindings) return;
-  field.DeleteSubrange(RunnerClient::kMaxFindings, field.size() - RunnerClient::kMaxFindings);
+void Shorten(Field& field, int most) {
+  if (field.size() > most) field.DeleteSubrange(most, field.size() - most);
+}
+
+void Bound(sassay::v1::ThreadLocation& where) {
+  Cut(*where.mutable_kernel());
+  Cut(*where.mutable_source_line());
+  Cut(*where.mutable_source_text());
+  Cut(*where.mutable_ptx_text());
+}
+
+void Bound(sassay::v1::Finding& finding) {
+  Cut(*finding.mutable_message());
+  Cut(*finding.mutable_buffer());
+  if (finding.has_where()) Bound(*finding.mutable_where());
+  if (finding.has_other()) Bound(*finding.mutable_other());
+}
+
+// Which opcodes were counted; what they mean is the evidence stage's to say.
+void Bound(sassay::v1::Evidence& evidence) {
+  Shorten(*evidence.mutable_opcodes(), RunnerClient::kMaxOpcodes);
+  for (auto& opcode : *evidence.mutable_opcodes()) {
+    Cut(*opcode.mutable_kernel());
+    Cut(*opcode.mutable_opcode());
+  }
+  evidence.clear_family_thread_counts();
+  Cut(*evidence.mutable_reason());
+}
+
+// Of a timing only the candidate's samples are the runner's to give.
+void Bound(sassay::v1::Timing& timing) {
+  sassay::v1::Timing samples;
+  auto& kept = *samples.mutable_candidate()->mutable_samples_ns();
+  kept.Swap(timing.mutable_candidate()->mutable_samples_ns());
+  if (kept.size() > RunnerClient::kMaxSamples) kept.Truncate(RunnerClient::kMaxSamples);
+  timing = std::move(samples);
+}
+
+void Bound(sassay::v1::Versions& versions) {
+  versions.clear_libraries();
+  for (std::string* text : {versions.mutable_rules(), versions.mutable_sassay(), versions.mutable_device(),
+                            versions.mutable_driver(), versions.mutable_toolkit()}) {
+    Cut(*text);
+  }
 }
 
 void Bound(sassay::worker::RunnerReply& reply) {
-  Shorten(*reply.mutable_findings());
-  Shorten(*reply.mutable_warps());
-  Cut(*reply.mutable_message());
-  Cut(*reply.mutable_device_output());
-  for (auto& finding : *reply.mutable_findings()) Cut(*finding.mutable_message());
+  Shorten(*reply.mutable_findings(), RunnerClient::kMaxFindings);
+  Shorten(*reply.mutable_warps(), RunnerClient::kMaxFindings);
+  Shorten(*reply.mutable_placements(), RunnerClient::kMaxPlacements);
+  Cut(*reply.mutable_message(), RunnerClient::kMaxTextBytes);
+  Cut(*reply.mutable_device_output(), RunnerClient::kMaxTextBytes);
+  for (auto& finding : *reply.mutable_findings()) Bound(finding);
+  for (auto& warp : *reply.mutable_warps()) {
+    Cut(*warp.mutable_state());
+    if (warp.has_where()) Bound(*warp.mutable_where());
+  }
+  for (auto& placement : *reply.mutable_placements()) Cut(*placement.mutable_buffer());
+  if (reply.has_evidence()) Bound(*reply.mutable_evidence());
+  if (reply.has_timing()) Bound(*reply.mutable_timing());
+  if (reply.has_versions()) Bound(*reply.mutable_versions());
 }
 
 }  // namespace
 
+void BoundReply(sassay::worker::RunnerReply& reply) { Bound(reply); }
+
 absl::Status RunnerClient::WaitReady(absl::Time deadline) {
   sassay::worker::RunnerReply reply;
   RETURN_IF_ERROR(process_->Receive(reply, deadline).status());
-  Bound(reply);
+  BoundReply(reply);
   if (!reply.ready()) return absl::UnavailableError(absl::StrCat("the runner could not start: ", reply.message()));
   versions_ = reply.versions();
   return absl::OkStatus();
@@ -46,7 +100,7 @@ absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Ask(const sassay::work
                                                               absl::Duration timeout) {
   sassay::worker::RunnerReply reply;
   RETURN_IF_ERROR(process_->Call(request, descriptors, reply, absl::Now() + timeout).status());
-  Bound(reply);
+  BoundReply(reply);
   return reply;
 }
 

@@ -25,10 +25,13 @@ inline constexpr absl::Duration kRunnerLoadTimeout = absl::Seconds(60);
 // Life cycle: Load, Bind, Setup, Steady as often as wanted; after a reply whose outcome is not OK, or a failure, give
 // the runner up. Threads: one thread asks; Kill from any thread (Call's contract in worker_process.h). Failure: a
 // Status is our own trouble (the runner was lost, late or cancelled); what the candidate did is in the reply, which has
-// been bounded: at most kMaxFindings findings and warps, strings cut.
+// been bounded (BoundReply).
 class RunnerClient {
  public:
   static constexpr int kMaxFindings = 64;
+  static constexpr int kMaxPlacements = 8192;
+  static constexpr int kMaxOpcodes = 16384;
+  static constexpr int kMaxSamples = 100'000;
   static constexpr size_t kMaxTextBytes = 64 << 10;
 
   explicit RunnerClient(std::unique_ptr<WorkerProcess> process) : process_(std::move(process)) {}
@@ -58,6 +61,9 @@ class RunnerClient {
   std::unique_ptr<WorkerProcess> process_;
   sassay::v1::Versions versions_;
 };
+
+// Cuts what a runner may say: every list and every text; of a timing only the candidate's samples stay.
+void BoundReply(sassay::worker::RunnerReply& reply);
 
 // The candidate's bundle with only the plan for `workload`, as Load wants it. NOT_FOUND names the plans that exist.
 absl::StatusOr<sassay::v1::Bundle> WithOnlyPlan(const sassay::v1::Bundle& bundle, absl::string_view workload);
