@@ -98,13 +98,16 @@ void* LoadCandidate(const Task& task) {
 }
 
 std::vector<uint64_t> CreateTensors(const std::vector<Argument>& arguments) {
+  AddressSpace::Get().ForgetTensors();
   std::vector<uint64_t> tensors;
   for (const Argument& argument : arguments) {
     if (argument.kind != Argument::Kind::kTensor) continue;
     const auto index = static_cast<uint32_t>(tensors.size());
     const uint64_t address = AddressSpace::Get().Create(kTensorOrigin, index, argument.size_bytes, 0);
-    if (address == 0)
-      FailOurselves("a tensor of " + std::to_string(argument.size_bytes) + " bytes is too large to capture");
+    if (address == 0) {
+      Session::Get().Refuse(FindingCode::kHostLimit,
+                            "a tensor of " + std::to_string(argument.size_bytes) + " bytes is too large to capture");
+    }
     tensors.push_back(address);
   }
   return tensors;
@@ -112,6 +115,16 @@ std::vector<uint64_t> CreateTensors(const std::vector<Argument>& arguments) {
 
 [[noreturn]] void RefuseException(const std::string& what) {
   Session::Get().Refuse(FindingCode::kHostCrash, "run() threw an exception: " + what);
+}
+
+// glibc's stack canary and pointer guard are random, and stay behind in the padding of structs, where every process
+// would have other bytes. The canary is painted as the rest of the stack is; the guard is the same in all processes.
+// Only functions that never return, or keep no canary, may be active meanwhile.
+inline __attribute__((always_inline)) void PaintGuards(uint8_t byte) {
+#if defined(__x86_64__)
+  asm volatile("movq %0, %%fs:0x28" : : "r"(uint64_t{byte} * 0x0101010101010101));
+  asm volatile("movq %0, %%fs:0x30" : : "r"(uint64_t{0}));
+#endif
 }
 
 // One frame for all calls, so that their stacks lie alike.
@@ -127,10 +140,11 @@ __attribute__((noinline)) void CallOnce(void* function, const Task& task) {
   }
 }
 
-void CallAll(void* function, const Task& task) {
+__attribute__((noinline, no_stack_protector)) void CallAll(void* function, const Task& task) {
   Session& session = Session::Get();
   for (int call = 1; call <= task.calls; ++call) {
     if (call > 1) session.BeginCall(call);
+    PaintGuards(PaintByte());
     CallOnce(function, task);
     session.EndCall(call);
   }
@@ -144,8 +158,9 @@ void LimitCoreDumps() {
 }  // namespace
 }  // namespace sassay::capture
 
-extern "C" __attribute__((visibility("default"))) void SassayCaptureChildMain() {
+extern "C" __attribute__((visibility("default"), no_stack_protector)) void SassayCaptureChildMain() {
   using namespace sassay::capture;
+  PaintGuards(0);
   Task task;
   const std::string trouble = task.Parse(ReadAll(kTaskFd));
   if (!trouble.empty()) FailOurselves(trouble);

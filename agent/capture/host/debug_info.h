@@ -1,5 +1,5 @@
 // The candidate's debug information: source lines of return addresses, and what run() looks like. Hostile bytes; read
-// with libdw, in the sandbox, by a process that does not hold the candidate.
+// with libdw, in the sandbox, by a process that does not hold the candidate and that the candidate cannot open.
 #ifndef SASSAY_AGENT_CAPTURE_HOST_DEBUG_INFO_H_
 #define SASSAY_AGENT_CAPTURE_HOST_DEBUG_INFO_H_
 

@@ -9,9 +9,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <string>
+#include <initializer_list>
 
 #include "agent/capture/runtime/session.h"
 
@@ -19,14 +20,16 @@ namespace sassay::capture {
 namespace {
 
 void OnCrash(int signal_number, siginfo_t* info, void*) {
-  alarm(2);  // the heap may be what broke: if recording hangs, the signal tells enough
-  WireWriter crash;
+  alarm(2);  // the unwinder's tables may be what broke: if recording hangs, the signal tells enough
+  SignalSafeWriter crash;
   crash.Varint(1, static_cast<uint64_t>(signal_number));
   crash.Signed(2, info->si_code);
   crash.Fixed64(3, reinterpret_cast<uint64_t>(info->si_addr));
-  Session::Get().EmitRaw(kCrash, crash);
+  while (!Session::Get().EmitFromHandler(kCrash, crash)) sched_yield();
   Session::Get().Leave(0);
 }
+
+constexpr char kSignalOthers[] = "send a signal to another process";
 
 const char* ForbiddenName(int number) {
   switch (number) {
@@ -39,9 +42,24 @@ const char* ForbiddenName(int number) {
     case SYS_process_vm_readv:
     case SYS_process_vm_writev:
       return "look into another process";
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_pidfd_send_signal:
+      return kSignalOthers;
     default:
       return "start a process (fork, clone, system or popen)";
   }
+}
+
+size_t JoinText(std::initializer_list<const char*> parts, char (&out)[256]) {
+  size_t size = 0;
+  for (const char* part : parts) {
+    for (; *part != '\0' && size < sizeof out; ++part) out[size++] = *part;
+  }
+  return size;
 }
 
 // The result of the system call that was trapped.
@@ -54,14 +72,32 @@ void SetResult(void* context, long result) {
 #endif
 }
 
-// A stray system("…") fails as it would on any locked-down machine; a fork bomb is refused.
+// Records the attempt; false if another thread writes just now. Runs where malloc's locks may be held: glibc's fork
+// takes them before its system call.
+bool ReportForbidden(const char* what, bool refuse) {
+  const char* rest = !refuse                 ? ", which the capture sandbox does not allow"
+                     : what == kSignalOthers ? "; run() may only call the CUDA runtime"
+                                             : " again and again; run() may only call the CUDA runtime";
+  char message[256];
+  const size_t size = JoinText({"host code tried to ", what, rest}, message);
+  SignalSafeWriter finding;
+  finding.Varint(1, refuse ? static_cast<uint64_t>(FindingCode::kHostLimit) : 0);
+  finding.Bytes(2, message, size);
+  finding.Varint(4, refuse ? 0 : 1);  // a note
+  return Session::Get().EmitFromHandler(kFinding, finding);
+}
+
+// A stray system("…") fails as it would on any locked-down machine; a fork bomb is refused, and so is at once who
+// reaches for the processes around it.
 void OnForbiddenCall(int, siginfo_t* info, void* context) {
-  static int attempts = 0;
-  const std::string what = std::string("host code tried to ") + ForbiddenName(info->si_syscall);
-  if (++attempts > 16) {
-    Session::Get().Refuse(FindingCode::kHostLimit, what + " again and again; run() may only call the CUDA runtime");
+  static std::atomic<int> attempts{0};
+  static std::atomic<bool> noted{false};
+  const char* what = ForbiddenName(info->si_syscall);
+  const bool refuse = ++attempts > 16 || what == kSignalOthers;
+  if ((refuse || !noted) && ReportForbidden(what, refuse)) {
+    if (refuse) Session::Get().Leave(0);
+    noted = true;
   }
-  if (attempts == 1) Session::Get().Note(what + ", which the capture sandbox does not allow");
   SetResult(context, -EPERM);
 }
 
@@ -96,6 +132,19 @@ const char* ForbidProcesses() {
                      SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev)}) {
     failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 0);
   }
+  // abort() and raise() signal their own process. tkill names a thread, whose process a filter cannot know.
+  const auto self = static_cast<scmp_datum_t>(getpid());
+  for (int number : {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)}) {
+    failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 1, SCMP_A0(SCMP_CMP_NE, self));
+  }
+  for (int number : {SCMP_SYS(tkill), SCMP_SYS(pidfd_send_signal)}) {
+    failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 0);
+  }
+  // Who left the process group would outlive its end; other processes' limits are none of the candidate's business.
+  for (int number : {SCMP_SYS(setpgid), SCMP_SYS(setsid)}) {
+    failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+  }
+  failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
   // posix_spawn (and so system and popen) blocks all signals around its vfork-like clone: a trap would kill there.
   failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(clone), 1,
                              SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VFORK, 0));

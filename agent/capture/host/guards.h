@@ -5,10 +5,10 @@
 
 namespace sassay::capture {
 
-// SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT are recorded with the candidate's source position.
+// SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT are recorded with the candidate's source position, without the heap.
 void InstallCrashHandlers();
-// fork, clone (but threads), exec, sockets and ptrace fail with EPERM and leave a note; who insists is refused. Returns
-// what is missing if the kernel has no seccomp.
+// fork, clone (but threads), exec, sockets and ptrace fail with EPERM and leave a note; who insists, or signals another
+// process, is refused. Returns what is missing if the kernel has no seccomp.
 const char* ForbidProcesses();
 // Fills memory that malloc hands out with `byte` (needs glibc.malloc.tcache_count=0 in GLIBC_TUNABLES).
 void PaintHeap(unsigned char byte);

@@ -3,6 +3,7 @@
 //
 //   mini-ptx-capture-host CANDIDATE.so ENTRY TIMEOUT_MS
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -55,6 +56,8 @@ std::string Settle(const std::string& task, const Entry& entry) {
 }
 
 int Run(const char* candidate, const char* entry_name, const char* timeout_ms) {
+  // The candidate has our uid: without this it could open our memory and our descriptors through /proc.
+  if (prctl(PR_SET_DUMPABLE, 0) != 0) return Fail("this process cannot be closed to others (PR_SET_DUMPABLE)");
   // Inherited by the children: equal addresses in every run are what makes plans comparable and reproducible.
   if (personality(ADDR_NO_RANDOMIZE) < 0) return Fail("address randomisation cannot be switched off (personality)");
   const std::string input{std::istreambuf_iterator<char>(std::cin), {}};

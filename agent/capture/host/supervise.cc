@@ -101,12 +101,23 @@ Command ChildCommand(const SuperviseOptions& options, int task, int record, int 
 Record ParseRecord(const std::string& bytes) {
   Record record;
   if (!record.ParsePartialFromString(bytes) && record.events_size() > 0) record.mutable_events()->RemoveLast();
+  // What only the supervisor knows is believed from nobody else.
+  auto& events = *record.mutable_events();
+  events.erase(
+      std::remove_if(events.begin(), events.end(),
+                     [](const Event& event) { return event.has_ending() || event.has_line() || event.has_entry(); }),
+      events.end());
   return record;
 }
 
-absl::StatusOr<Ending> DescribeEnding(Subprocess& child, Ending::Kind kind, const std::string& output) {
+// A candidate that closes both streams and goes on has until `deadline`, like any other.
+absl::StatusOr<Ending> DescribeEnding(Subprocess& child, Ending::Kind kind, absl::Time deadline,
+                                      const std::string& output) {
+  constexpr absl::Duration kDeathGrace = absl::Seconds(5);
+  if (kind == Ending::EXITED && !child.Wait(std::max(deadline, absl::Now() + absl::Seconds(1))).ok())
+    kind = Ending::TIMED_OUT;
   if (kind != Ending::EXITED) child.Kill();
-  ASSIGN_OR_RETURN(const ExitReport report, child.Wait(absl::Now() + absl::Seconds(5)));
+  ASSIGN_OR_RETURN(const ExitReport report, child.Wait(absl::Now() + kDeathGrace));
   Ending ending;
   ending.set_kind(kind);
   if (kind == Ending::EXITED && report.kind == ExitReport::Kind::kSignaled) ending.set_kind(Ending::SIGNALED);
@@ -139,8 +150,9 @@ absl::StatusOr<Record> Supervise(absl::string_view task, const DebugInfo& debug_
   record_pipe.write_end.reset();
   output_pipe.write_end.reset();
   Streams streams(std::move(record_pipe.read_end), std::move(output_pipe.read_end), options);
-  const Ending::Kind kind = streams.Drain(absl::Now() + options.timeout);
-  ASSIGN_OR_RETURN(const Ending ending, DescribeEnding(child, kind, streams.output()));
+  const absl::Time deadline = absl::Now() + options.timeout;
+  const Ending::Kind kind = streams.Drain(deadline);
+  ASSIGN_OR_RETURN(const Ending ending, DescribeEnding(child, kind, deadline, streams.output()));
   if (ending.kind() == Ending::EXITED && ending.status() == 3 && streams.record().empty()) {
     return absl::InternalError(absl::StrCat("the capture child could not start: ", ending.output()));
   }

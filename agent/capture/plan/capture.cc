@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "agent/capture/plan/plan_builder.h"
+#include "agent/capture/plan/printable.h"
 #include "agent/capture/plan/refusal.h"
 #include "agent/capture/plan/source_lines.h"
 #include "agent/capture/plan/task_text.h"
@@ -54,17 +55,20 @@ absl::StatusOr<Places> Prepare(const CaptureRequest& request) {
   Places places;
   ASSIGN_OR_RETURN(places.bin, ProgramDirectory(request));
   places.lib = places.bin.parent_path() / "lib";
-  ASSIGN_OR_RETURN(TemporaryDirectory directory, TemporaryDirectory::Create("sassay-capture-"));
+  ASSIGN_OR_RETURN(TemporaryDirectory directory, TemporaryDirectory::Create("sassay-capture"));
   // As root the sandbox runs under another uid: below the private directory lies one that it may read.
   const fs::path readable = directory.path() / "candidate";
   places.candidate = readable / "candidate.so";
   places.directory = std::make_unique<TemporaryDirectory>(std::move(directory));
-  std::error_code error;
-  fs::create_directory(readable, error);
+  if (mkdir(readable.c_str(), 0755) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", readable.string()));
   RETURN_IF_ERROR(WriteFileAtomically(places.candidate, request.shared_object));
-  chmod(readable.c_str(), 0755);
-  chmod(places.candidate.c_str(), 0755);
-  if (!request.tvm_ffi_library.empty()) places.tvm_ffi_library = fs::canonical(request.tvm_ffi_library, error);
+  // Whatever the umask is.
+  if (chmod(readable.c_str(), 0755) != 0 || chmod(places.candidate.c_str(), 0755) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("chmod ", places.candidate.string()));
+  if (request.tvm_ffi_library.empty()) return places;
+  std::error_code error;
+  places.tvm_ffi_library = fs::canonical(request.tvm_ffi_library, error);
+  if (error) return absl::NotFoundError(absl::StrCat(request.tvm_ffi_library.string(), ": ", error.message()));
   return places;
 }
 
@@ -99,15 +103,35 @@ bool UseSandbox(const CaptureRequest& request) {
   return !request.allow_unsandboxed.has_value() || ProbeSandbox().Complete();
 }
 
-absl::StatusOr<Recording> RunHost(const CaptureRequest& request, const Places& places, const std::string& tasks,
-                                  bool sandboxed) {
+absl::StatusOr<ExitReport> StartHost(const CaptureRequest& request, const Places& places, const std::string& tasks,
+                                     bool sandboxed) {
   ASSIGN_OR_RETURN(const Command command, HostCommand(request, places, sandboxed));
   const absl::Duration timeout = request.timeout * static_cast<double>(request.workloads.size()) + absl::Seconds(20);
-  ASSIGN_OR_RETURN(const ExitReport report, RunToCompletion(command, timeout, uint64_t{1} << 30, tasks));
+  return RunToCompletion(command, timeout, uint64_t{1} << 30, tasks);
+}
+
+// By a signal, directly or as bubblewrap reports it.
+bool WasKilled(const ExitReport& report) {
+  return report.kind == ExitReport::Kind::kSignaled ||
+         (report.kind == ExitReport::Kind::kExited && report.exit_code > 128);
+}
+
+// A machine that is short of memory kills once. Who is killed again with the same candidate was killed by it; that must
+// not look like our own trouble, which is worth retrying.
+absl::StatusOr<OrRefusal<Recording>> RunHost(const CaptureRequest& request, const Places& places,
+                                             const std::string& tasks, bool sandboxed) {
+  ASSIGN_OR_RETURN(ExitReport report, StartHost(request, places, tasks, sandboxed));
+  if (WasKilled(report)) {
+    ASSIGN_OR_RETURN(report, StartHost(request, places, tasks, sandboxed));
+    if (WasKilled(report)) {
+      return Refusal{v1::VERDICT_CODE_HOST_LIMIT,
+                     "host code killed the processes that capture it, twice; run() may only call the CUDA runtime", ""};
+    }
+  }
   Recording recording;
   if (!report.Succeeded() || !recording.ParseFromString(report.stdout_text)) {
     return absl::InternalError(
-        absl::StrCat(kHostProgram, " ", DescribeExit(report), ": ", report.stderr_text.substr(0, 2000)));
+        absl::StrCat(kHostProgram, " ", DescribeExit(report), ": ", Printable(report.stderr_text, 2000)));
   }
   return recording;
 }
@@ -138,8 +162,21 @@ OrRefusal<v1::LaunchPlan> PlanOf(const CaptureRequest& request, const v1::Worklo
   const Entry entry = EntryOf(record);
   if (auto refusal = CheckEntry(entry, workload, request.abi, request.entry, lines)) return *std::move(refusal);
   const bool c = request.abi == v1::ENTRY_ABI_C || (request.abi == v1::ENTRY_ABI_UNSPECIFIED && entry.has_c());
-  return BuildPlan(record,
-                   {workload, cubin, lines, c ? v1::ENTRY_ABI_C : v1::ENTRY_ABI_TVM_FFI, request.profile, device.name});
+  return BuildPlan(record, {workload, cubin, lines, c ? v1::ENTRY_ABI_C : v1::ENTRY_ABI_TVM_FFI, request.profile,
+                            device.name, absl::Now() + request.timeout});
+}
+
+// What is this machine's trouble, and not the candidate's.
+absl::Status CheckRecording(const CaptureRequest& request, const Recording& recording) {
+  if (static_cast<size_t>(recording.records_size()) != request.workloads.size()) {
+    return absl::InternalError("the capture host returned another number of records than there are workloads");
+  }
+  if (recording.records_size() == 0 || !request.tvm_ffi_library.empty()) return absl::OkStatus();
+  const Entry entry = EntryOf(recording.records(0));
+  if (!entry.has_tvm_ffi() || request.abi == v1::ENTRY_ABI_C || (entry.has_c() && request.abi != v1::ENTRY_ABI_TVM_FFI))
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the candidate is a tvm-ffi module, and libtvm_ffi.so is not on this machine: install the apache-tvm-ffi wheel");
 }
 
 WorkloadCapture Conclude(const CaptureRequest& request, const v1::Workload& workload,
@@ -169,15 +206,19 @@ absl::StatusOr<CaptureResult> Capture(const CaptureRequest& request) {
                                                        CallsOf(request.profile), PathsInside(places, sandboxed)));
     absl::StrAppend(&tasks, task, "---\n");
   }
-  ASSIGN_OR_RETURN(const Recording recording, RunHost(request, places, tasks, sandboxed));
-  if (static_cast<size_t>(recording.records_size()) != request.workloads.size()) {
-    return absl::InternalError("the capture host returned another number of records than there are workloads");
-  }
+  ASSIGN_OR_RETURN(const OrRefusal<Recording> outcome, RunHost(request, places, tasks, sandboxed));
   CaptureResult result;
-  for (int i = 0; i < recording.records_size(); ++i) {
-    const v1::Workload& workload = request.workloads[static_cast<size_t>(i)];
-    result.workloads.push_back(
-        Conclude(request, workload, PlanOf(request, workload, cubin, device, recording.records(i))));
+  if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
+    for (const v1::Workload& workload : request.workloads)
+      result.workloads.push_back(Conclude(request, workload, *refusal));
+  } else {
+    const auto& recording = std::get<Recording>(outcome);
+    RETURN_IF_ERROR(CheckRecording(request, recording));
+    for (int i = 0; i < recording.records_size(); ++i) {
+      const v1::Workload& workload = request.workloads[static_cast<size_t>(i)];
+      result.workloads.push_back(
+          Conclude(request, workload, PlanOf(request, workload, cubin, device, recording.records(i))));
+    }
   }
   result.wall = absl::Now() - begin;
   return result;

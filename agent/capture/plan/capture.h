@@ -49,12 +49,12 @@ struct CaptureRequest {
   std::string device_model;
   // Null: DeviceTable::BuiltIn().
   const DeviceTable* device_table = nullptr;
-  // libtvm_ffi.so of the apache-tvm-ffi wheel; empty if there is none, and then tvm_ffi candidates are refused saying
-  // so. TvmFfiLibrary() finds it from Toolchain::tvm_ffi_include.
+  // libtvm_ffi.so of the apache-tvm-ffi wheel; empty if there is none, and then a tvm_ffi candidate is
+  // FAILED_PRECONDITION. TvmFfiLibrary() finds it from Toolchain::tvm_ffi_include.
   std::filesystem::path tvm_ffi_library;
   // Folder of mini-ptx-capture-host; empty: where this program is. ../lib/sassay-capture must hold the runtime.
   std::filesystem::path program_directory;
-  // Wall time of one capture; a well-behaved one takes milliseconds.
+  // Wall time of one capture, and again of turning its record into a plan; a well-behaved one takes milliseconds.
   absl::Duration timeout = absl::Seconds(10);
   // Folder names to strip from the front of source paths ("/candidate/kernel.cu" -> "kernel.cu").
   std::vector<std::string> source_roots = {"/candidate/"};
@@ -77,8 +77,10 @@ struct CaptureResult {
   absl::Duration wall;
 };
 
-// Blocking. Thread-safe. FAILED_PRECONDITION where the machine cannot sandbox and allow_unsandboxed is unset; NOT_FOUND
-// where a program is missing; INVALID_ARGUMENT for a cubin that cannot be read or a GPU model of another arch.
+// Blocking. Thread-safe. FAILED_PRECONDITION where the machine cannot sandbox and allow_unsandboxed is unset, or lacks
+// libtvm_ffi.so for a candidate that needs it; NOT_FOUND where a program is missing; INVALID_ARGUMENT for a cubin that
+// cannot be read, a GPU model of another arch, or a workload that no run() can be called with (a tensor beyond 256 GiB,
+// a scalar of a type that is not passed by value).
 absl::StatusOr<CaptureResult> Capture(const CaptureRequest& request);
 
 // include/../lib/libtvm_ffi.so, or empty if it is not there.

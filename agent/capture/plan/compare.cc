@@ -1,8 +1,13 @@
 #include "agent/capture/plan/compare.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/capture/plan/buffer_ids.h"
@@ -87,7 +92,8 @@ class ByteComparer {
       const auto x = static_cast<uint8_t>(a->data()[i]), y = static_cast<uint8_t>(b.data()[i]);
       if (x == y) continue;
       *at = i;
-      if (!(x == 0x00 && y == 0xFF) && !IsLeftOver(a->data(), b.data(), i)) return false;
+      const bool paint = (x == 0x00 && y == 0xFF) || (x == 0xFF && y == 0x00);
+      if (!paint && !IsLeftOver(a->data(), b.data(), i)) return false;
       clean[i] = 0;
     }
     a->set_data(clean);
@@ -107,11 +113,16 @@ class ByteComparer {
     const size_t slot = i / 8 * 8;
     const uint64_t x = LoadSlot(a, slot), y = LoadSlot(b, slot);
     if (LooksLikeHostAddress(x) && LooksLikeHostAddress(y)) return true;
-    const uint64_t same = DifferingBytes(x, y);
-    for (const PointerPair& pair : pointers_) {
-      if ((x & same) == (pair.second & same) && (y & same) == (pair.third & same)) return true;
-    }
-    return false;
+    const uint64_t mask = DifferingBytes(x, y);
+    return Masked(mask).count({x & mask, y & mask}) != 0;
+  }
+
+  // All pairs of pointers under `mask`, of which there are at most 255; made when first asked for.
+  const std::set<std::pair<uint64_t, uint64_t>>& Masked(uint64_t mask) const {
+    const auto [position, added] = masked_.try_emplace(mask);
+    for (size_t i = 0; added && i < pointers_.size(); ++i)
+      position->second.emplace(pointers_[i].second & mask, pointers_[i].third & mask);
+    return position->second;
   }
 
   // FF where the two differ.
@@ -125,6 +136,7 @@ class ByteComparer {
   }
 
   std::vector<PointerPair> pointers_;
+  mutable std::map<uint64_t, std::set<std::pair<uint64_t, uint64_t>>> masked_;
 };
 
 // --- steps ---
@@ -140,12 +152,25 @@ absl::optional<Refusal> ReconcileArguments(v1::Step* a, const v1::Step& b, const
   return absl::nullopt;
 }
 
-absl::optional<Refusal> ReconcileStep(v1::Step* a, const v1::Step& b, const ByteComparer& bytes) {
+// Both steps allocate; the plan says only which buffer, and the buffer's size is the second call's.
+absl::optional<Refusal> CompareSizes(const v1::Step& a, const v1::Step& b, const MemoryMap& memory) {
+  const Allocation* second = memory.OfCall(2, IndexOf(a.allocate().buffer()));
+  const Allocation* third = memory.OfCall(3, IndexOf(b.allocate().buffer()));
+  if (second == nullptr || third == nullptr || second->size_bytes == third->size_bytes) return absl::nullopt;
+  return Differ(absl::StrCat(Describe(a), " asks for ", third->size_bytes, " bytes in the third call and for ",
+                             second->size_bytes, " in the second"));
+}
+
+absl::optional<Refusal> ReconcileStep(v1::Step* a, const v1::Step& b, const ByteComparer& bytes,
+                                      const MemoryMap& memory) {
   if (a->action_case() != b.action_case()) {
     return Differ(absl::StrCat("where the second call has ", Describe(*a), ", the third has ", Describe(b)));
   }
   if (a->has_launch() && a->launch().kernel() == b.launch().kernel()) {
     if (auto refusal = ReconcileArguments(a, b, bytes)) return refusal;
+  }
+  if (a->has_allocate()) {
+    if (auto refusal = CompareSizes(*a, b, memory)) return refusal;
   }
   size_t at = 0;
   if (a->has_upload() && !bytes.Reconcile(a->mutable_upload()->mutable_bytes(), b.upload().bytes(), &at)) {
@@ -184,13 +209,10 @@ class Classifier {
   uint32_t ClassOf(uint32_t id) {
     const int call = SpaceOf(id) == kSetupAllocations ? 1 : SpaceOf(id) == kCallAllocations ? 2 : 0;
     if (call == 0) return id;
-    for (const Allocation* allocation : recorded_.memory.in_order()) {
-      if (allocation->origin != ORIGIN_ALLOCATION || allocation->call != call || allocation->index != IndexOf(id))
-        continue;
-      const auto kind = std::make_pair(allocation->size_bytes, allocation->source_line);
-      return kClasses + classes_.emplace(kind, static_cast<uint32_t>(classes_.size())).first->second;
-    }
-    return id;
+    const Allocation* allocation = recorded_.memory.OfCall(call, IndexOf(id));
+    if (allocation == nullptr) return id;
+    const auto kind = std::make_pair(allocation->size_bytes, allocation->source_line);
+    return kClasses + classes_.emplace(kind, static_cast<uint32_t>(classes_.size())).first->second;
   }
 
   uint32_t ClassOfMap(uint32_t number) {
@@ -204,21 +226,31 @@ class Classifier {
   std::map<std::string, uint32_t> map_classes_;
 };
 
-// The last position before `end` whose key is `key`; npos if there is none.
-size_t FindBackwards(const std::vector<std::string>& keys, size_t end, const std::string& key) {
-  for (size_t at = end; at-- > 0;) {
-    if (keys[at] == key) return at;
+// Steps by their keys.
+class Positions {
+ public:
+  // In ascending order of `position`.
+  void Add(std::string key, size_t position) { by_key_[std::move(key)].push_back(position); }
+  // The last position before `end` of a step with this key; npos if there is none.
+  size_t LastBefore(size_t end, const std::string& key) const {
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return std::string::npos;
+    const auto after = std::lower_bound(found->second.begin(), found->second.end(), end);
+    return after == found->second.begin() ? std::string::npos : *std::prev(after);
   }
-  return std::string::npos;
-}
+
+ private:
+  std::unordered_map<std::string, std::vector<size_t>> by_key_;
+};
 
 }  // namespace
 
-OrRefusal<std::vector<v1::Step>> CompareSteady(const CallSteps& second, const CallSteps& third) {
+OrRefusal<std::vector<v1::Step>> CompareSteady(const RecordedSteps& recorded) {
+  const CallSteps &second = recorded.calls[1], &third = recorded.calls[2];
   const ByteComparer bytes(second, third);
   std::vector<v1::Step> steady = second.steps;
   for (size_t i = 0; i < steady.size() && i < third.steps.size(); ++i) {
-    if (auto refusal = ReconcileStep(&steady[i], third.steps[i], bytes)) return *std::move(refusal);
+    if (auto refusal = ReconcileStep(&steady[i], third.steps[i], bytes, recorded.memory)) return *std::move(refusal);
   }
   if (second.steps.size() == third.steps.size()) return steady;
   const bool more = third.steps.size() > second.steps.size();
@@ -230,16 +262,16 @@ OrRefusal<std::vector<v1::Step>> CompareSteady(const CallSteps& second, const Ca
 std::vector<size_t> SetupPositions(const RecordedSteps& recorded, const std::vector<v1::Step>& steady) {
   const std::vector<v1::Step>& first = recorded.calls[0].steps;
   Classifier classifier(recorded);
-  std::vector<std::string> exact, loose;
-  for (const v1::Step& step : first) {
-    exact.push_back(classifier.Key(step, false));
-    loose.push_back(classifier.Key(step, true));
+  Positions exact, loose;
+  for (size_t i = 0; i < first.size(); ++i) {
+    exact.Add(classifier.Key(first[i], false), i);
+    loose.Add(classifier.Key(first[i], true), i);
   }
   std::set<size_t> matched;
   size_t end = first.size();
   for (size_t i = steady.size(); i-- > 0;) {  // from the back: the steady work comes last in the first call
-    size_t at = FindBackwards(exact, end, classifier.Key(steady[i], false));
-    if (at == std::string::npos) at = FindBackwards(loose, end, classifier.Key(steady[i], true));
+    size_t at = exact.LastBefore(end, classifier.Key(steady[i], false));
+    if (at == std::string::npos) at = loose.LastBefore(end, classifier.Key(steady[i], true));
     if (at == std::string::npos) continue;
     matched.insert(at);
     end = at;

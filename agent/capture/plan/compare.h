@@ -11,9 +11,10 @@
 namespace sassay::capture {
 
 // The steps of the second call if the third launches the same, with padding zeroed; else why not. Two kinds of bytes
-// may differ: those that follow the paint (00 in the second call, FF in the third), and left-overs of pointers or host
-// addresses that fill less than a slot of 8 bytes. Both are padding that host code never wrote.
-OrRefusal<std::vector<sassay::v1::Step>> CompareSteady(const CallSteps& second, const CallSteps& third);
+// may differ: those that follow the paint (00 in the second call, FF in the third; the other way round for memory that
+// malloc painted when it was freed, and realloc handed out), and left-overs of pointers or host addresses. Both are
+// padding that host code never wrote. `recorded` has three calls.
+OrRefusal<std::vector<sassay::v1::Step>> CompareSteady(const RecordedSteps& recorded);
 
 // The steps of the first call that are not steady work, in order, as positions in it. An allocation counts as steady
 // if one of the same size from the same source line is.

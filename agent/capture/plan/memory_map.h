@@ -33,6 +33,8 @@ struct Allocation {
   uint64_t address = 0;
   uint64_t size_bytes = 0;
   std::string source_line;
+  bool freed = false;
+  std::string freed_at;  // source line; empty if it is not known
 };
 
 // What an address means in one call.
@@ -51,6 +53,10 @@ class MemoryMap {
 
   // Null for an address that is taken already (a forged record).
   const Allocation* Add(const Allocate& allocate, int call, std::string source_line);
+  // From here on whoever points at `address`'s allocation uses memory after its end. False if it ended already.
+  bool Free(uint64_t address, std::string source_line);
+  // The `index`-th allocation (ORIGIN_ALLOCATION) of `call`; null if there are fewer.
+  const Allocation* OfCall(int call, uint32_t index) const;
   // Nullopt if no allocation has this tag and number.
   absl::optional<Place> Find(uint64_t address, int call) const;
 
@@ -60,7 +66,7 @@ class MemoryMap {
   const bool single_call_;
   std::unordered_map<uint64_t, Allocation> by_number_;
   std::vector<const Allocation*> in_order_;
-  uint32_t allocations_in_call_[4] = {};
+  std::vector<const Allocation*> allocations_of_call_[4];
 };
 
 }  // namespace sassay::capture

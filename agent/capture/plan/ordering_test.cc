@@ -70,6 +70,38 @@ TEST(Ordering, TheDefaultStreamWaitsForAllAndHoldsUpAll) {
   EXPECT_THAT(order.Next(2, 5).depends_on, ElementsAre(1));
 }
 
+TEST(Ordering, ManyStepsOfTheDefaultStreamAreOneDependency) {
+  Ordering order;
+  order.Next(0, 5);
+  for (uint32_t step = 1; step <= 1000; ++step) {
+    const Ordering::Position position = order.Next(step, 0);
+    EXPECT_EQ(position.depends_on.size(), step == 1 ? 1u : 0u) << step;
+  }
+  EXPECT_THAT(order.Next(1001, 5).depends_on, ElementsAre(1000));
+  EXPECT_THAT(order.Next(1002, 6).depends_on, ElementsAre(1000));
+  EXPECT_THAT(order.Next(1003, 5).depends_on, IsEmpty());
+}
+
+TEST(Ordering, TheDefaultStreamWaitsForTheLastStepOfEachStream) {
+  Ordering order;
+  for (uint32_t step = 0; step < 100; ++step) order.Next(step, 5 + step % 3);
+  EXPECT_THAT(order.Next(100, 0).depends_on, ElementsAre(97, 98, 99));
+}
+
+TEST(Ordering, WhatAStreamWaitsForOutlastsAHostWaitForAnother) {
+  Ordering order;
+  order.Next(0, 5);
+  order.OnEventRecord(RecordOf(1, 5));
+  order.OnStreamWait(WaitOf(7, 1));
+  order.Next(1, 6);
+  HostWait wait;
+  wait.set_scope(HostWait::STREAM);
+  wait.set_id(6);
+  order.OnHostWait(wait);
+  EXPECT_THAT(order.Next(2, 7).depends_on, ElementsAre(0, 1));
+  EXPECT_THAT(order.Next(3, 0).depends_on, ElementsAre(0, 1, 2));
+}
+
 TEST(Ordering, AHostWaitHoldsUpStreamsThatComeLater) {
   Ordering order;
   order.Next(0, 1);

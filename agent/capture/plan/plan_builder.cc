@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/capture/plan/buffer_ids.h"
 #include "agent/capture/plan/compare.h"
+#include "agent/capture/plan/printable.h"
 #include "agent/capture/plan/step_reader.h"
 #include "agent/capture/plan/task_text.h"
 
@@ -17,6 +18,8 @@ namespace sassay::capture {
 namespace {
 
 namespace v1 = sassay::v1;
+
+constexpr size_t kMaxPropertyBytes = 8192;  // a kernel's symbol may be in it
 
 // The two lists of a plan, still with provisional buffer numbers.
 struct Lists {
@@ -40,22 +43,48 @@ std::set<uint32_t> UsedBuffers(const Lists& lists, const std::vector<v1::TensorM
   return used;
 }
 
-// Picks the setup steps out of the first call; dependencies on steps that are left out are dropped with them.
-std::vector<v1::Step> PickSetup(const CallSteps& first, const std::vector<size_t>& positions) {
-  std::map<uint32_t, uint32_t> new_index;
-  std::vector<v1::Step> setup;
-  for (size_t position : positions) {
-    v1::Step step = first.steps[position];
-    std::vector<uint32_t> kept;
-    for (uint32_t earlier : step.depends_on()) {
-      if (new_index.count(earlier) != 0) kept.push_back(new_index[earlier]);
+// Picks the setup steps out of the first call. A step that is left out hands on what it came after: its dependencies,
+// and what its stream had done.
+class SetupPicker {
+ public:
+  explicit SetupPicker(const CallSteps& first) : first_(first), after_(first.steps.size()) {}
+
+  std::vector<v1::Step> Pick(const std::vector<size_t>& positions) {
+    auto next = positions.begin();
+    for (size_t i = 0; i < first_.steps.size() && next != positions.end(); ++i) {
+      const bool kept = *next == i;
+      Read(i, kept);
+      next += kept ? 1 : 0;
     }
-    *step.mutable_depends_on() = {kept.begin(), kept.end()};
-    new_index[static_cast<uint32_t>(position)] = static_cast<uint32_t>(setup.size());
-    setup.push_back(std::move(step));
+    return std::move(setup_);
   }
-  return setup;
-}
+
+ private:
+  void Read(size_t i, bool kept) {
+    const v1::Step& step = first_.steps[i];
+    Cut before = of_stream_[step.stream()];
+    for (uint32_t earlier : step.depends_on()) Join(before, after_[earlier]);
+    if (kept) before = Keep(step, before);
+    after_[i] = of_stream_[step.stream()] = std::move(before);
+  }
+
+  // Returns what a later step comes after if it comes after this one.
+  Cut Keep(const v1::Step& step, const Cut& before) {
+    const auto index = static_cast<uint32_t>(setup_.size());
+    setup_.push_back(step);
+    std::set<uint32_t> earlier;
+    for (const auto& [stream, last] : before) {
+      if (stream != step.stream()) earlier.insert(last);
+    }
+    *setup_.back().mutable_depends_on() = {earlier.begin(), earlier.end()};
+    return {{step.stream(), index}};
+  }
+
+  const CallSteps& first_;
+  std::vector<Cut> after_;             // by step: kept steps, in new numbers, that have ended when it has
+  std::map<uint32_t, Cut> of_stream_;  // the same of a stream's last step
+  std::vector<v1::Step> setup_;
+};
 
 // Memory of the first call that setup or steady steps use must come to life in setup, even where its allocation looked
 // like the steady calls' own.
@@ -126,12 +155,10 @@ class PlanWriter {
     const bool of_call = SpaceOf(id) == kCallAllocations;
     buffer.set_kind(of_call ? v1::BUFFER_KIND_CALL_ALLOCATION : v1::BUFFER_KIND_SETUP_ALLOCATION);
     const int call = of_call && context_.profile == v1::CAPTURE_PROFILE_STRICT ? 2 : 1;
-    for (const Allocation* allocation : recorded_.memory.in_order()) {
-      if (allocation->origin != ORIGIN_ALLOCATION || allocation->call != call || allocation->index != IndexOf(id))
-        continue;
-      buffer.set_size_bytes(allocation->size_bytes);
-      buffer.set_source_line(allocation->source_line);
-    }
+    const Allocation* allocation = recorded_.memory.OfCall(call, IndexOf(id));
+    if (allocation == nullptr) return;
+    buffer.set_size_bytes(allocation->size_bytes);
+    buffer.set_source_line(allocation->source_line);
   }
 
   uint32_t Final(uint32_t id) const {
@@ -167,7 +194,7 @@ void AddAssumptions(const Record& record, v1::LaunchPlan& plan) {
   std::map<std::string, int64_t> assumptions;
   for (const Event& event : record.events()) {
     if (event.has_assumption())
-      assumptions.emplace(event.assumption().property().substr(0, 1024), event.assumption().value());
+      assumptions.emplace(Printable(event.assumption().property(), kMaxPropertyBytes), event.assumption().value());
   }
   for (const auto& [property, value] : assumptions) {
     v1::DeviceAssumption& assumption = *plan.add_assumptions();
@@ -176,18 +203,18 @@ void AddAssumptions(const Record& record, v1::LaunchPlan& plan) {
   }
 }
 
-void AddWarnings(const Record& record, const PlanContext& context, v1::LaunchPlan& plan) {
-  std::set<std::string> warnings;
+void AddWarnings(const Record& record, const PlanContext& context, std::set<std::string> warnings,
+                 v1::LaunchPlan& plan) {
   if (context.profile == v1::CAPTURE_PROFILE_LENIENT)
     warnings.insert("captured in lenient: one call in a fresh process, not compared with a second");
   for (const Event& event : record.events()) {
     const std::string line = context.lines.Of(event);
     const std::string prefix = line.empty() ? "" : line + ": ";
-    if (event.has_finding()) warnings.insert(absl::StrCat(prefix, event.finding().message().substr(0, 500)));
+    if (event.has_finding()) warnings.insert(absl::StrCat(prefix, Printable(event.finding().message())));
     if (!event.has_cuda_error()) continue;
     const CudaError& error = event.cuda_error();
-    warnings.insert(absl::StrCat(prefix, error.function().substr(0, 80), " returned error ", error.error(),
-                                 " and run() went on (", error.detail().substr(0, 300), ")"));
+    warnings.insert(absl::StrCat(prefix, Printable(error.function(), 80), " returned error ", error.error(),
+                                 " and run() went on (", Printable(error.detail(), 300), ")"));
   }
   const auto hoisted = std::count_if(plan.buffers().begin(), plan.buffers().end(), [](const v1::Buffer& buffer) {
     return buffer.kind() == v1::BUFFER_KIND_CALL_ALLOCATION;
@@ -202,11 +229,11 @@ bool HasLaunch(const std::vector<v1::Step>& steps) {
 }
 
 OrRefusal<Lists> SplitStrict(const RecordedSteps& recorded) {
-  OrRefusal<std::vector<v1::Step>> steady = CompareSteady(recorded.calls[1], recorded.calls[2]);
+  OrRefusal<std::vector<v1::Step>> steady = CompareSteady(recorded);
   if (auto* refusal = std::get_if<Refusal>(&steady)) return *refusal;
   Lists lists;
   lists.steady = std::get<std::vector<v1::Step>>(std::move(steady));
-  lists.setup = PickSetup(recorded.calls[0], SetupPositions(recorded, lists.steady));
+  lists.setup = SetupPicker(recorded.calls[0]).Pick(SetupPositions(recorded, lists.steady));
   AddMissingAllocations(lists, recorded.tensor_maps);
   return lists;
 }
@@ -232,7 +259,8 @@ OrRefusal<v1::LaunchPlan> BuildPlan(const Record& untrusted_record, const PlanCo
   const bool lenient = context.profile == v1::CAPTURE_PROFILE_LENIENT;
   const int calls = CallsOf(context.profile);
   if (auto refusal = FirstCause(untrusted_record, calls, lenient, context.lines)) return *std::move(refusal);
-  OrRefusal<RecordedSteps> read = StepReader(untrusted_record, calls, context.workload, context.lines).Read();
+  OrRefusal<RecordedSteps> read =
+      StepReader(untrusted_record, calls, context.workload, context.lines, context.deadline).Read();
   if (auto* refusal = std::get_if<Refusal>(&read)) return *refusal;
   const RecordedSteps& recorded = std::get<RecordedSteps>(read);
   if (NamesUnknownBuffers(recorded, context)) {
@@ -256,7 +284,7 @@ OrRefusal<v1::LaunchPlan> BuildPlan(const Record& untrusted_record, const PlanCo
   }
   v1::LaunchPlan plan = PlanWriter(context, recorded).Write(std::move(lists));
   AddAssumptions(untrusted_record, plan);
-  AddWarnings(untrusted_record, context, plan);
+  AddWarnings(untrusted_record, context, recorded.warnings, plan);
   return plan;
 }
 

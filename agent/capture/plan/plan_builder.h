@@ -2,7 +2,10 @@
 #ifndef SASSAY_AGENT_CAPTURE_PLAN_PLAN_BUILDER_H_
 #define SASSAY_AGENT_CAPTURE_PLAN_PLAN_BUILDER_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "agent/capture/plan/refusal.h"
 #include "agent/capture/plan/source_lines.h"
 #include "agent/capture/record/record.pb.h"
@@ -20,6 +23,8 @@ struct PlanContext {
   sassay::v1::EntryAbi abi = sassay::v1::ENTRY_ABI_C;
   sassay::v1::CaptureProfile profile = sassay::v1::CAPTURE_PROFILE_STRICT;
   std::string device_model;
+  // A hostile record may be of any size and shape; past this it is refused.
+  absl::Time deadline = absl::InfiniteFuture();
 };
 
 // Calls of run() that a profile needs: three, or one.

@@ -3,10 +3,10 @@
 #include <csignal>
 #include <cstring>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/capture/plan/printable.h"
 #include "agent/capture/plan/task_text.h"
 
 namespace sassay::capture {
@@ -15,13 +15,6 @@ namespace {
 namespace v1 = sassay::v1;
 
 constexpr int kKernelFault = 128;  // SI_KERNEL: a non-canonical address, which only our fake pointers are
-
-// Candidate text in our messages: printable, one line, bounded.
-std::string Printable(absl::string_view text, size_t limit = 500) {
-  std::string out(text.substr(0, limit));
-  for (char& c : out) c = absl::ascii_isprint(static_cast<unsigned char>(c)) || (c & 0x80) != 0 ? c : ' ';
-  return out;
-}
 
 std::string CudaTypeName(v1::DType dtype) {
   switch (dtype) {
@@ -255,6 +248,11 @@ std::string Output(const Record& record) {
 
 }  // namespace
 
+Refusal TookTooLong() {
+  return {v1::VERDICT_CODE_HOST_LIMIT,
+          "what run() asks for takes too long to turn into a launch plan: it launches, copies or uploads too much", ""};
+}
+
 std::string ExpectedSignature(const v1::Workload& workload, const std::string& entry_name) {
   return absl::StrCat(
       "extern \"C\" void ", entry_name, "(",
@@ -269,6 +267,14 @@ absl::optional<Refusal> CheckEntry(const Entry& entry, const v1::Workload& workl
   if (wants_tvm_ffi && entry.has_tvm_ffi()) return absl::nullopt;
   if (entry.has_c() && abi != v1::ENTRY_ABI_TVM_FFI) {
     return entry.described() ? CheckParameters(entry, workload, entry_name, lines) : absl::nullopt;
+  }
+  if (entry.has_c() || entry.has_tvm_ffi()) {
+    return Refusal{
+        v1::VERDICT_CODE_ENTRY_MISSING,
+        absl::StrCat("the candidate exports ", entry_name, entry.has_c() ? "() as extern \"C\"" : "() to tvm-ffi",
+                     ", and the ABI ", entry.has_c() ? "tvm_ffi" : "c",
+                     " was asked for: ask for the other one, or leave the choice to the candidate (--abi auto)"),
+        ""};
   }
   if (!entry.cpp_name().empty()) {
     return Refusal{

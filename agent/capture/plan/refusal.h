@@ -25,6 +25,9 @@ struct Refusal {
 template <typename T>
 using OrRefusal = std::variant<T, Refusal>;
 
+// The record is too much for the deadline.
+Refusal TookTooLong();
+
 // Wrong or missing entry point, judged by symbols and debug information.
 absl::optional<Refusal> CheckEntry(const Entry& entry, const sassay::v1::Workload& workload, sassay::v1::EntryAbi abi,
                                    const std::string& entry_name, const SourceLines& lines);

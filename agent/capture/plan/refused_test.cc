@@ -46,10 +46,29 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"big_templated_block", v1::VERDICT_CODE_BLOCK_LIMIT,
              "launch of (anonymous namespace)::templated<__nv_bfloat16>: "},
         Case{"empty_grid", v1::VERDICT_CODE_LAUNCH_INVALID, "grid (0,1,1)"},
+        Case{"half_a_cluster", v1::VERDICT_CODE_LAUNCH_INVALID, "required cluster (2,0,0)"},
+        Case{"other_cluster", v1::VERDICT_CODE_LAUNCH_INVALID, "cluster (2,1,1); the kernel requires exactly (1,1,1)"},
+        Case{"odd_grid", v1::VERDICT_CODE_LAUNCH_INVALID, "grid (3,1,1) is not a multiple of cluster (2,1,1)"},
+        Case{"cluster_set_again", v1::VERDICT_CODE_HOST_CUDA_ERROR, "fixed by __cluster_dims__"},
         Case{"segfaults", v1::VERDICT_CODE_HOST_CRASH, "SIGSEGV at refused.cu:"},
         Case{"dereferences", v1::VERDICT_CODE_HOST_CRASH, "dereferenced a device pointer at refused.cu:"},
         Case{"loops", v1::VERDICT_CODE_HOST_TIMEOUT, "did not return in the first call"},
         Case{"forks", v1::VERDICT_CODE_HOST_LIMIT, "start a process"},
+        Case{"fork_bomb_beside_a_thread", v1::VERDICT_CODE_HOST_LIMIT, "start a process"},
+        Case{"kills_all", v1::VERDICT_CODE_HOST_LIMIT, "send a signal to another process"},
+        Case{"kills_supervisor", v1::VERDICT_CODE_HOST_LIMIT, "send a signal to another process"},
+        Case{"kills_supervisor_by_a_pipe", v1::VERDICT_CODE_HOST_LIMIT, "killed the processes that capture it"},
+        Case{"closes_everything", v1::VERDICT_CODE_HOST_TIMEOUT, "did not return in the first call"},
+        Case{"throws_bytes", v1::VERDICT_CODE_HOST_CRASH, "threw an exception: bad size ?? here"},
+        Case{"uses_freed_workspace", v1::VERDICT_CODE_POINTER_OUT_OF_BUFFER,
+             "4096 bytes that was freed at refused.cu:"},
+        Case{"uses_freed_at_once", v1::VERDICT_CODE_POINTER_OUT_OF_BUFFER, "4096 bytes that was freed at refused.cu:"},
+        Case{"passes_pinned", v1::VERDICT_CODE_UNSUPPORTED_API, "parameter 1 points into page-locked host memory"},
+        Case{"grows_each_call", v1::VERDICT_CODE_CALLS_DIFFER,
+             "16384 bytes in the third call and for 8192 in the second"},
+        Case{"wraps_around", v1::VERDICT_CODE_HOST_CUDA_ERROR, "cudaMemset2DAsync returned error 1"},
+        Case{"huge_host_allocation", v1::VERDICT_CODE_HOST_CUDA_ERROR, "cudaMallocHost returned error 2"},
+        Case{"quick_exits", v1::VERDICT_CODE_HOST_EXIT, "quick_exit(3)"},
         Case{"exits", v1::VERDICT_CODE_HOST_EXIT, "exit(3)"}, Case{"raw_exit", v1::VERDICT_CODE_HOST_EXIT, "status 5"},
         Case{"throws", v1::VERDICT_CODE_HOST_CRASH, "no such tile"},
         Case{"eats_memory", v1::VERDICT_CODE_HOST_CRASH, "std::bad_alloc"},
@@ -63,6 +82,49 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"graph", v1::VERDICT_CODE_UNSUPPORTED_API, "unsupported: cudaStreamBeginCapture"},
         Case{"huge_allocation", v1::VERDICT_CODE_HOST_CUDA_ERROR, "1099511627776 bytes"}),
     [](const auto& info) { return std::string(info.param.entry); });
+
+TEST(Attempts, OfWhatIsForbiddenFailAndAreWarnings) {
+  const WorkloadCapture capture = CaptureOne(CandidateRequest("refused", "forks_beside_a_thread"));
+  ASSERT_TRUE(capture.captured()) << capture.verdict.reason();
+  EXPECT_THAT(capture.plan->warnings(), testing::Contains(HasSubstr("tried to start a process")));
+}
+
+TEST(Supervisor, IsClosedToTheCandidate) {
+  const WorkloadCapture capture = CaptureOne(CandidateRequest("refused", "opens_supervisor"));
+  EXPECT_TRUE(capture.captured()) << capture.verdict.reason();
+}
+
+TEST(Supervisor, AloneSaysHowTheCandidateEnded) {
+  const WorkloadCapture capture = CaptureOne(CandidateRequest("refused", "forges_ending"));
+  EXPECT_TRUE(capture.captured()) << capture.verdict.reason();
+}
+
+TEST(EntryAbi, ThatTheCandidateHasNotIsNamedWithTheOneItHas) {
+  CaptureRequest request = CandidateRequest("shapes", "structs");
+  request.abi = v1::ENTRY_ABI_TVM_FFI;
+  const v1::Verdict verdict = CaptureOne(request).verdict;
+  EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_ENTRY_MISSING);
+  EXPECT_THAT(verdict.reason(), HasSubstr("exports structs() as extern \"C\", and the ABI tvm_ffi was asked for"));
+}
+
+TEST(Workloads, WithATensorBeyondEveryGpuAreTheCallersFault) {
+  CaptureRequest request = CandidateRequest("shapes", "structs");
+  request.workloads[0].mutable_inputs(0)->set_shape(0, int64_t{1} << 40);
+  const absl::Status status = Capture(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("tensor A has"));
+}
+
+TEST(Workloads, WithAHalfScalarAreTheCallersFault) {
+  CaptureRequest request = CandidateRequest("shapes", "structs");
+  v1::TensorSpec* alpha = request.workloads[0].add_inputs();
+  alpha->set_name("alpha");
+  alpha->set_dtype(v1::DTYPE_FLOAT16);
+  alpha->set_scalar(true);
+  const absl::Status status = Capture(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("scalar alpha"));
+}
 
 TEST(RefusedLibrary, IsNamedByTheFunctionThatIsCalled) {
   const WorkloadCapture capture = CaptureOne(CandidateRequest("library_call", "run"));
@@ -115,10 +177,10 @@ TEST_F(TvmFfi, WrongSignaturesAreNamedAsSuch) {
   }
 }
 
-TEST_F(TvmFfi, WithoutTheLibraryIsRefusedSayingSo) {
-  const WorkloadCapture capture = CaptureOne(CandidateRequest("tvm_ffi", "right"));
-  ASSERT_FALSE(capture.captured());
-  EXPECT_THAT(capture.verdict.reason(), HasSubstr("apache-tvm-ffi"));
+TEST_F(TvmFfi, WithoutTheLibraryIsTheMachinesTrouble) {
+  const absl::Status status = sassay::capture::Capture(CandidateRequest("tvm_ffi", "right")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("apache-tvm-ffi"));
 }
 
 TEST(Lenient, CapturesOneCallAndWarns) {

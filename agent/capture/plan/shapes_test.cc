@@ -111,6 +111,73 @@ TEST_P(Shapes, ClustersOfALaunchTakeTensorMapsToo) {
   EXPECT_EQ(launches[1]->arguments(0).relocations(1).tensor_map(), 0u);
 }
 
+TEST_P(Shapes, AClusterRequiredAtRunTimeIsNamedByTheLaunch) {
+  const v1::LaunchPlan plan = Plan("required_cluster");
+  const auto launches = Launches(plan);
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0]->cluster().x(), 2u);
+  EXPECT_EQ(launches[0]->cluster().y(), 1u);
+}
+
+// glibc's stack canary is random, and would be in the padding.
+TEST_P(Shapes, WhatPrintfLeavesOnTheStackIsTheSameInEveryProcess) {
+  const v1::LaunchPlan plan = Plan("prints_first");
+  EXPECT_EQ(Launches(plan).size(), 2u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Plan("prints_first").SerializeAsString(), plan.SerializeAsString());
+}
+
+TEST_P(Shapes, LongWorkOnTheDefaultStreamKeepsFewDependencies) {
+  const v1::LaunchPlan plan = Plan("default_stream");
+  ASSERT_EQ(plan.steady_size(), 402);
+  EXPECT_THAT(plan.steady(1).depends_on(), testing::ElementsAre(0));
+  EXPECT_THAT(plan.steady(401).depends_on(), testing::ElementsAre(400));
+}
+
+TEST_P(Shapes, SetupStepsKeepTheirOrderOverStepsThatAreLeftOut) {
+  const v1::LaunchPlan plan = Plan("ordered_setup");
+  ASSERT_EQ(plan.setup_size(), 3);
+  ASSERT_EQ(plan.steady_size(), 1);
+  EXPECT_TRUE(plan.setup(1).has_memset());
+  EXPECT_NE(plan.setup(2).stream(), plan.setup(1).stream());
+  EXPECT_THAT(plan.setup(2).depends_on(), testing::ElementsAre(1));
+}
+
+TEST_P(Shapes, FreeMemoryIsTheSameInEveryCall) {
+  const v1::LaunchPlan plan = Plan("memory_info");
+  ASSERT_EQ(plan.steady_size(), 3);
+  const v1::Buffer& workspace = plan.buffers(static_cast<int>(plan.steady(0).allocate().buffer()));
+  EXPECT_GT(workspace.size_bytes(), uint64_t{64} << 30);
+  EXPECT_EQ(plan.assumptions_size(), 2);
+}
+
+TEST_P(Shapes, WhatReallocHandsOutIsPaintedTheOtherWay) {
+  const v1::LaunchPlan plan = Plan("reallocated");
+  const auto launches = Launches(plan);
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0]->arguments(0).data().substr(9, 7), std::string(7, '\0'));
+}
+
+TEST_P(Shapes, AFreedPointerThatMayBePaddingIsNullAndAWarning) {
+  const v1::LaunchPlan plan = Plan("keeps_freed_pointer");
+  const auto launches = Launches(plan);
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0]->arguments(0).relocations_size(), 0);
+  EXPECT_EQ(launches[0]->arguments(0).data().substr(0, 8), std::string(8, '\0'));
+  EXPECT_THAT(plan.warnings(), testing::Contains(HasSubstr("256 bytes that was freed")));
+}
+
+TEST_P(Shapes, AHostPointerThatMayBePaddingIsAWarning) {
+  const v1::LaunchPlan plan = Plan("keeps_host_pointer");
+  EXPECT_THAT(plan.warnings(),
+              testing::Contains(HasSubstr("take_inner: parameter 1 holds a pointer into page-locked host memory")));
+}
+
+TEST_P(Shapes, HarmlessQuestionsAreAnswered) { EXPECT_EQ(Launches(Plan("queries")).size(), 1u); }
+
+TEST_P(Shapes, ReadingTheClockIsAWarning) {
+  EXPECT_THAT(Plan("reads_clock").warnings(), testing::ElementsAre(HasSubstr("host code reads the clock (time)")));
+}
+
 TEST_P(Shapes, TheDriversLaunchKnowsClusters) {
   const v1::LaunchPlan plan = Plan("driver_clusters");
   const auto launches = Launches(plan);

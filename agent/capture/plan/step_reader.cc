@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "agent/capture/plan/printable.h"
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/tensor_map.h"
 #include "common/bundle/demangle.h"
@@ -12,7 +14,7 @@ namespace {
 
 namespace v1 = sassay::v1;
 
-constexpr size_t kMaxSteps = 100'000;
+constexpr size_t kMaxSteps = 100'000, kMaxStreams = 256, kMaxSymbolBytes = 64 << 10;
 
 Refusal Malformed(absl::string_view what) {
   return {v1::VERDICT_CODE_LAUNCH_INVALID, absl::StrCat("the record of run() makes no sense: ", what), ""};
@@ -41,6 +43,11 @@ bool IsProbablyData(const Place& outside, size_t at, size_t size) {
   return at % 8 != 0 || size > 4096 || distance < -reach || distance > end + reach;
 }
 
+std::string FreedMemory(const Allocation& allocation) {
+  return absl::StrCat("an allocation of ", allocation.size_bytes, " bytes that was freed",
+                      allocation.freed_at.empty() ? "" : " at ", allocation.freed_at, " before");
+}
+
 const char* CallName(int call) {
   static constexpr const char* kNames[] = {"no", "first", "second", "third"};
   return kNames[call >= 0 && call <= 3 ? call : 0];
@@ -49,22 +56,37 @@ const char* CallName(int call) {
 }  // namespace
 
 StepReader::StepReader(const Record& untrusted_record, int calls, const v1::Workload& workload,
-                       const SourceLines& lines)
+                       const SourceLines& lines, absl::Time deadline)
     : record_(untrusted_record),
       workload_(workload),
       lines_(lines),
-      result_{std::vector<CallSteps>(static_cast<size_t>(calls)), {}, MemoryMap(calls == 1)},
-      orders_(static_cast<size_t>(calls)) {}
+      result_{std::vector<CallSteps>(static_cast<size_t>(calls)), {}, MemoryMap(calls == 1), {}},
+      orders_(static_cast<size_t>(calls)),
+      deadline_(deadline) {
+  for (const auto* tensors : {&workload.inputs(), &workload.outputs()}) {
+    for (const v1::TensorSpec& tensor : *tensors) tensors_ += tensor.scalar() ? 0 : 1;
+  }
+}
 
 OrRefusal<RecordedSteps> StepReader::Read() {
+  size_t events = 0;
   for (const Event& event : record_.events()) {
     if (auto refusal = OnEvent(event)) return *std::move(refusal);
-    if (call_ > 0 && result_.calls[static_cast<size_t>(call_ - 1)].steps.size() > kMaxSteps) {
-      return Refusal{v1::VERDICT_CODE_HOST_LIMIT,
-                     absl::StrCat("run() asks for more than ", kMaxSteps, " launches, copies and allocations"), ""};
-    }
+    if (auto refusal = CheckLimits(++events)) return *std::move(refusal);
   }
   return std::move(result_);
+}
+
+StepReader::OptionalRefusal StepReader::CheckLimits(size_t events) const {
+  if (call_ > 0 && result_.calls[static_cast<size_t>(call_ - 1)].steps.size() > kMaxSteps) {
+    return Refusal{v1::VERDICT_CODE_HOST_LIMIT,
+                   absl::StrCat("run() asks for more than ", kMaxSteps, " launches, copies and allocations"), ""};
+  }
+  if (call_ > 0 && orders_[static_cast<size_t>(call_ - 1)].streams() > kMaxStreams) {
+    return Refusal{v1::VERDICT_CODE_HOST_LIMIT, absl::StrCat("run() uses more than ", kMaxStreams, " streams"), ""};
+  }
+  if (events % 256 == 0 && absl::Now() > deadline_) return TookTooLong();
+  return absl::nullopt;
 }
 
 StepReader::OptionalRefusal StepReader::OnEvent(const Event& event) {
@@ -76,6 +98,7 @@ StepReader::OptionalRefusal StepReader::OnEvent(const Event& event) {
     }
     ++call_;
     launches_ = 0;
+    tensor_addresses_.clear();
     return absl::nullopt;
   }
   if (call_ == 0) return absl::nullopt;
@@ -126,6 +149,7 @@ StepReader::OptionalRefusal StepReader::OnAllocate(const Event& event) {
   if (allocation == nullptr) return Malformed("an address was given out twice");
   const absl::optional<Place> place = result_.memory.Find(allocation->address, call_);
   result_.calls[static_cast<size_t>(call_ - 1)].pointers[{place->buffer, 0}] = allocation->address;
+  if (allocation->origin == ORIGIN_TENSOR) return AddTensor(allocation->address);
   if (allocation->origin != ORIGIN_ALLOCATION) return absl::nullopt;
   AddStep(event, allocate.stream()).mutable_allocate()->set_buffer(place->buffer);
   return absl::nullopt;
@@ -135,6 +159,7 @@ StepReader::OptionalRefusal StepReader::OnFree(const Event& event) {
   const absl::optional<Place> place = result_.memory.Find(event.free().address(), call_);
   if (!place.has_value() || place->allocation->origin != ORIGIN_ALLOCATION)
     return Malformed("it frees what was not allocated");
+  if (!result_.memory.Free(event.free().address(), lines_.Of(event))) return Malformed("it frees memory twice");
   // Freeing at the next call what this one leaves behind is how growing workspaces work; it orders nothing in this
   // call.
   if (place->allocation->call != call_) return absl::nullopt;
@@ -145,6 +170,7 @@ StepReader::OptionalRefusal StepReader::OnFree(const Event& event) {
 StepReader::OptionalRefusal StepReader::OnLaunch(const Event& event) {
   const Launch& recorded = event.launch();
   ++launches_;
+  if (recorded.kernel() != Printable(recorded.kernel(), kMaxSymbolBytes)) return Malformed("a kernel without a name");
   v1::KernelLaunch& launch = *AddStep(event, recorded.stream()).mutable_launch();
   launch.set_kernel(recorded.kernel());
   if (!SetDim3(recorded.grid(), launch.mutable_grid()) || !SetDim3(recorded.block(), launch.mutable_block()) ||
@@ -225,6 +251,10 @@ StepReader::OptionalRefusal StepReader::CheckPlace(const Place& place, const std
                                 " call: host code keeps a pointer (a static?) where it must use the one it is given"),
                    ""};
   }
+  if (allocation.freed) {
+    return Refusal{v1::VERDICT_CODE_POINTER_OUT_OF_BUFFER,
+                   absl::StrCat(where, " points into ", FreedMemory(allocation)), ""};
+  }
   if (!place.outside) return absl::nullopt;
   const auto distance = static_cast<int64_t>(place.offset_bytes);
   const std::string beyond = distance < 0
@@ -255,6 +285,11 @@ StepReader::OptionalRefusal StepReader::RelocatePointer(uint64_t value, size_t a
   const absl::optional<Place> place = result_.memory.Find(value, call_);
   *found = place.has_value() && !(place->outside && IsProbablyData(*place, at, size));
   if (!*found) return absl::nullopt;
+  if (place->allocation->freed && !place->stale && size > sizeof value) {
+    result_.warnings.insert(absl::StrCat(where, " holds (at byte ", at, ") the address of ",
+                                         FreedMemory(*place->allocation), "; it is passed as a null pointer"));
+    return absl::nullopt;
+  }
   v1::Relocation& relocation = *out->add_relocations();
   relocation.set_at_bytes(at);
   return Point(value, where, relocation.mutable_pointer());
@@ -288,28 +323,28 @@ StepReader::OptionalRefusal StepReader::Relocate(const std::string& data, const 
   return absl::nullopt;
 }
 
+StepReader::OptionalRefusal StepReader::AddTensor(uint64_t address) {
+  if (tensor_addresses_.size() == tensors_) return Malformed("more tensors than the workload has");
+  for (uint64_t other : tensor_addresses_) {
+    distances_.insert(other - address);
+    distances_.insert(address - other);
+  }
+  tensor_addresses_.push_back(address);
+  return absl::nullopt;
+}
+
 // A distance between two tensors is not a pointer, and cannot be relocated: kept from an earlier call it would be the
 // same in all later ones and slip through the comparison.
 StepReader::OptionalRefusal StepReader::CheckDistances(const std::string& data, const std::string& where) const {
   if (data.size() > 4096) return absl::nullopt;
-  std::vector<std::pair<int, uint64_t>> tensors;
-  for (const Allocation* allocation : result_.memory.in_order()) {
-    if (allocation->origin == ORIGIN_TENSOR) tensors.emplace_back(allocation->call, allocation->address);
-  }
   for (size_t at = 0; at + sizeof(uint64_t) <= data.size(); at += sizeof(uint64_t)) {
-    const uint64_t value = Load64(data, at);
-    if (value == 0) continue;
-    for (const auto& [call_a, a] : tensors) {
-      for (const auto& [call_b, b] : tensors) {
-        if (call_a != call_b || a == b || a - b != value) continue;
-        return Refusal{
-            v1::VERDICT_CODE_PTR_CACHED,
-            absl::StrCat(
-                where,
-                " holds the distance between two tensors' addresses: tensors move between calls; pass both pointers"),
-            ""};
-      }
-    }
+    if (distances_.count(Load64(data, at)) == 0) continue;
+    return Refusal{
+        v1::VERDICT_CODE_PTR_CACHED,
+        absl::StrCat(
+            where,
+            " holds the distance between two tensors' addresses: tensors move between calls; pass both pointers"),
+        ""};
   }
   return absl::nullopt;
 }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/capture/runtime/memory.h"
 #include "common/base/status_macros.h"
 #include "common/workload/definition.h"
 
@@ -30,6 +31,11 @@ int DlpackCode(v1::DType dtype) {
 
 absl::Status AppendTensor(const v1::TensorSpec& tensor, std::string& text) {
   ASSIGN_OR_RETURN(const uint64_t bytes, TensorBytes(tensor));
+  if (bytes >> kOffsetBits != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor ", tensor.name(), " has ", bytes,
+                                                   " bytes; capture takes tensors of less than ",
+                                                   uint64_t{1} << (kOffsetBits - 30), " GiB"));
+  }
   absl::StrAppend(&text, "tensor ", bytes, " ", DlpackCode(tensor.dtype()), " ", ElementBytes(tensor.dtype()) * 8, " ",
                   tensor.shape_size());
   for (int64_t extent : tensor.shape()) absl::StrAppend(&text, " ", extent);
@@ -38,6 +44,12 @@ absl::Status AppendTensor(const v1::TensorSpec& tensor, std::string& text) {
 }
 
 absl::Status AppendScalar(const v1::Workload& workload, const v1::TensorSpec& scalar, std::string& text) {
+  const bool passed = !IsFloatingPoint(scalar.dtype()) || ElementBytes(scalar.dtype()) >= 4;
+  if (!passed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("scalar ", scalar.name(), " of ", workload.name(), " is ", v1::DType_Name(scalar.dtype()),
+                     ", which run() cannot be given by value: a scalar is float32, float64, an integer or bool"));
+  }
   ASSIGN_OR_RETURN(const double value, ScalarValue(workload, scalar));
   if (!IsFloatingPoint(scalar.dtype())) {
     absl::StrAppend(&text, "integer ", static_cast<int64_t>(value), "\n");
@@ -65,7 +77,8 @@ void AppendKernel(const CubinKernel& kernel, std::string& text) {
   absl::StrAppend(&text, "kernel ", kernel.symbol, " ", kernel.registers, " ", kernel.static_shared_bytes, " ",
                   kernel.max_threads_per_block == 0 ? 1024 : kernel.max_threads_per_block, " ", kernel.stack_bytes,
                   " ");
-  absl::StrAppend(&text, cluster.x(), " ", cluster.y(), " ", cluster.z(), " ", kernel.parameters.size());
+  absl::StrAppend(&text, cluster.x(), " ", cluster.y(), " ", cluster.z(), " ", kernel.blocks_are_clusters ? 1 : 0, " ",
+                  kernel.parameters.size());
   for (const KernelParameter& parameter : kernel.parameters) {
     absl::StrAppend(&text, " ", parameter.size_bytes, " ", parameter.offset_bytes);
   }

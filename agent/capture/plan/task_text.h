@@ -19,7 +19,8 @@ struct TaskPaths {
   std::string tvm_ffi_library;  // empty if there is none
 };
 
-// Text in the form that Task::Parse (runtime/session.h) reads. INVALID_ARGUMENT for a tensor whose size overflows.
+// Text in the form that Task::Parse (runtime/session.h) reads. INVALID_ARGUMENT for a tensor without a
+// size or beyond the fake address space, and for a scalar that is not passed by value (float16, bfloat16, float8).
 absl::StatusOr<std::string> WriteTask(const sassay::v1::Workload& workload, const Cubin& cubin,
                                       const DeviceModel& device, sassay::v1::EntryAbi abi, const std::string& entry,
                                       int calls, const TaskPaths& paths);

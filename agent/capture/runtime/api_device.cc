@@ -78,7 +78,6 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaInitDevice(int, unsigned int, unsigned int) { return cudaSuccess; }
-cudaError_t cudaSetDeviceFlags(unsigned int) { return cudaSuccess; }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
 
@@ -113,14 +112,6 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;
   return cudaSuccess;
-}
-
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t) {
-  ApiScope scope("cudaDeviceSetLimit");
-  if (limit == cudaLimitStackSize || limit == cudaLimitPersistingL2CacheSize) return cudaSuccess;
-  Session::Get().Refuse(capture::FindingCode::kUnsupportedApi, "unsupported: cudaDeviceSetLimit(" +
-                                                                   std::to_string(static_cast<int>(limit)) +
-                                                                   "): the replay keeps the driver's limits");
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {

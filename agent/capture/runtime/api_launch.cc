@@ -92,12 +92,16 @@ void ApplyAttributes(LaunchRequest& request, const cudaLaunchAttribute* attribut
   for (unsigned i = 0; i < count; ++i) ApplyAttribute(request, attributes[i]);
 }
 
-int ClusterBlocks(const cudaLaunchConfig_t& config, const capture::KernelInfo& kernel) {
-  for (unsigned i = 0; i < config.numAttrs; ++i) {
-    const auto& dim = config.attrs[i].val.clusterDim;
-    if (config.attrs[i].id == cudaLaunchAttributeClusterDimension) return static_cast<int>(dim.x * dim.y * dim.z);
+// One extent at a time; whether the three fit each other is seen at the launch, as the driver does it.
+int SetRequiredCluster(ApiScope& scope, capture::KernelInfo& kernel, int axis, int value) {
+  if (kernel.cluster[0] != 0) {
+    return scope.Return(
+        cudaErrorNotPermitted,
+        capture::ShortName(kernel.symbol) + ": the cluster is fixed by __cluster_dims__ and cannot be set again");
   }
-  return static_cast<int>(std::max(1U, kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2]));
+  if (value < 0) return scope.Return(capture::kInvalidValue, "a cluster of " + std::to_string(value) + " blocks");
+  kernel.required_cluster[axis] = static_cast<uint32_t>(value);
+  return 0;
 }
 
 int SetMaxDynamicShared(ApiScope& scope, capture::KernelInfo& kernel, int value) {
@@ -134,32 +138,10 @@ int SetFunctionAttribute(const char* function, const void* handle, int attribute
     case cudaFuncAttributeRequiredClusterWidth:
     case cudaFuncAttributeRequiredClusterHeight:
     case cudaFuncAttributeRequiredClusterDepth:
-      kernel.cluster[attribute - cudaFuncAttributeRequiredClusterWidth] = static_cast<uint32_t>(value);
-      return 0;
+      return SetRequiredCluster(scope, kernel, attribute - cudaFuncAttributeRequiredClusterWidth, value);
     default:
       return scope.Return(kInvalidValue, "attribute " + std::to_string(attribute));
   }
-}
-
-int OccupancyBlocks(const char* function, int* blocks, const void* handle, int block_threads, size_t shared) {
-  ApiScope scope(function);
-  const KernelInfo& kernel = RequireKernel(function, handle);
-  *blocks = ResidentBlocks(kernel, block_threads, shared);
-  Session::Get().Assume("cudaOccupancyMaxActiveBlocksPerMultiprocessor(" + kernel.symbol + "," +
-                            std::to_string(block_threads) + "," + std::to_string(shared) + ")",
-                        *blocks);
-  return 0;
-}
-
-int OccupancyClusters(const char* function, int* clusters, const void* handle, int block_threads, size_t shared,
-                      int cluster) {
-  ApiScope scope(function);
-  const KernelInfo& kernel = RequireKernel(function, handle);
-  *clusters = ResidentClusters(kernel, block_threads, shared, cluster);
-  Session::Get().Assume("cudaOccupancyMaxActiveClusters(" + kernel.symbol + "," + std::to_string(block_threads) + "," +
-                            std::to_string(shared) + "," + std::to_string(cluster) + ")",
-                        *clusters);
-  return 0;
 }
 
 // `attributes` are cudaLaunchAttribute or CUlaunchAttribute: one layout, one numbering.
@@ -251,16 +233,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ha
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(capture::DynamicSharedLimit(kernel));
   attributes->preferredShmemCarveout = kernel.carveout_percent;
   attributes->clusterDimMustBeSet = 0;
-  attributes->requiredClusterWidth = static_cast<int>(kernel.cluster[0]);
-  attributes->requiredClusterHeight = static_cast<int>(kernel.cluster[1]);
-  attributes->requiredClusterDepth = static_cast<int>(kernel.cluster[2]);
+  attributes->requiredClusterWidth = static_cast<int>(kernel.OwnCluster()[0]);
+  attributes->requiredClusterHeight = static_cast<int>(kernel.OwnCluster()[1]);
+  attributes->requiredClusterDepth = static_cast<int>(kernel.OwnCluster()[2]);
   attributes->nonPortableClusterSizeAllowed = kernel.non_portable_cluster;
-  return cudaSuccess;
-}
-
-cudaError_t cudaFuncGetName(const char** name, const void* kernel) {
-  ApiScope scope("cudaFuncGetName");
-  *name = capture::RequireKernel("cudaFuncGetName", kernel).symbol.c_str();
   return cudaSuccess;
 }
 
@@ -273,44 +249,6 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* stub) {
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* stub) {
   ApiScope scope("cudaGetKernel");
   *kernel = reinterpret_cast<cudaKernel_t>(&capture::RequireKernel("cudaGetKernel", stub));
-  return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int block, size_t shared) {
-  return static_cast<cudaError_t>(
-      capture::OccupancyBlocks("cudaOccupancyMaxActiveBlocksPerMultiprocessor", blocks, kernel, block, shared));
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel, int block,
-                                                                   size_t shared, unsigned int) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block, shared);
-}
-
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* handle, int blocks, int) {
-  ApiScope scope("cudaOccupancyAvailableDynamicSMemPerBlock");
-  const capture::KernelInfo& kernel = capture::RequireKernel("cudaOccupancyAvailableDynamicSMemPerBlock", handle);
-  const int64_t share = Session::Get().Attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / std::max(blocks, 1);
-  const int64_t taken = Session::Get().Attribute(cudaDevAttrReservedSharedMemoryPerBlock) + kernel.static_shared_bytes;
-  *bytes = static_cast<size_t>(std::clamp<int64_t>(
-      share / 128 * 128 - taken, 0,
-      Session::Get().Attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - kernel.static_shared_bytes));
-  Session::Get().Assume(
-      "cudaOccupancyAvailableDynamicSMemPerBlock(" + kernel.symbol + "," + std::to_string(blocks) + ")",
-      static_cast<int64_t>(*bytes));
-  return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel, const cudaLaunchConfig_t* config) {
-  const dim3 block = config->blockDim;
-  return static_cast<cudaError_t>(capture::OccupancyClusters(
-      "cudaOccupancyMaxActiveClusters", clusters, kernel, static_cast<int>(block.x * block.y * block.z),
-      config->dynamicSmemBytes,
-      ClusterBlocks(*config, capture::RequireKernel("cudaOccupancyMaxActiveClusters", kernel))));
-}
-
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* handle, const cudaLaunchConfig_t*) {
-  ApiScope scope("cudaOccupancyMaxPotentialClusterSize");
-  *size = capture::RequireKernel("cudaOccupancyMaxPotentialClusterSize", handle).non_portable_cluster ? 16 : 8;
   return cudaSuccess;
 }
 

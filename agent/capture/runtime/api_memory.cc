@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "agent/capture/runtime/host_memory.h"
 #include "agent/capture/runtime/kernels.h"
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/operations.h"
+#include "agent/capture/runtime/queries.h"
 #include "agent/capture/runtime/streams.h"
 
 namespace capture = sassay::capture;
@@ -20,6 +22,8 @@ cudaError_t Return(ApiScope& scope, int code, std::string_view detail = "") {
 
 uint64_t Number(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
+constexpr size_t kMostHostBytes = size_t{1} << 40;
+
 cudaError_t AllocateOnStream(const char* function, void** pointer, size_t size, cudaStream_t stream) {
   ApiScope scope(function);
   const int code =
@@ -30,9 +34,11 @@ cudaError_t AllocateOnStream(const char* function, void** pointer, size_t size, 
 cudaError_t AllocateHost(const char* function, void** pointer, size_t size) {
   ApiScope scope(function);
   if (pointer == nullptr) return Return(scope, capture::kInvalidValue);
-  *pointer = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-  if (*pointer != nullptr) std::memset(*pointer, 0, size);
-  return Return(scope, *pointer == nullptr ? capture::kOutOfMemory : 0);
+  *pointer = size > kMostHostBytes ? nullptr : std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+  if (*pointer == nullptr) return Return(scope, size == 0 ? 0 : capture::kOutOfMemory, std::to_string(size) + " bytes");
+  std::memset(*pointer, 0, size);
+  capture::AddHostMemory(*pointer, size, function);
+  return cudaSuccess;
 }
 
 cudaError_t CopyOnStream(const char* function, void* to, const void* from, size_t bytes, cudaStream_t stream) {
@@ -112,12 +118,21 @@ cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned int) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   ApiScope scope("cudaFreeHost");
+  capture::RemoveHostMemory(pointer);
   std::free(pointer);
   return cudaSuccess;
 }
 
-cudaError_t cudaHostRegister(void*, size_t, unsigned int) { return cudaSuccess; }
-cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+cudaError_t cudaHostRegister(void* pointer, size_t size, unsigned int) {
+  ApiScope scope("cudaHostRegister");
+  capture::AddHostMemory(pointer, size, "cudaHostRegister");
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* pointer) {
+  ApiScope scope("cudaHostUnregister");
+  capture::RemoveHostMemory(pointer);
+  return cudaSuccess;
+}
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
   return CopyOnStream("cudaMemcpy", to, from, bytes, nullptr);
@@ -187,11 +202,7 @@ cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   ApiScope scope("cudaMemGetInfo");
-  capture::Session& session = capture::Session::Get();
-  const uint64_t total = session.task().device_memory_bytes;
-  if (free_bytes != nullptr) *free_bytes = total - capture::AddressSpace::Get().live_bytes();
-  if (total_bytes != nullptr) *total_bytes = total;
-  session.Assume("cudaMemGetInfo.total", static_cast<int64_t>(total));
+  capture::MemoryInfo(free_bytes, total_bytes);
   return cudaSuccess;
 }
 
@@ -205,16 +216,5 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   attributes->devicePointer = device ? const_cast<void*>(pointer) : nullptr;
   return cudaSuccess;
 }
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
-  static char the_pool;
-  if (pool == nullptr) return cudaErrorInvalidValue;
-  *pool = reinterpret_cast<cudaMemPool_t>(&the_pool);
-  return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // Driver API: everything but memory and tensor maps. The one module is the candidate's own.
 #include <cuda.h>
 
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -96,7 +97,8 @@ CUresult cuDeviceGetCount(int* count) {
 }
 
 CUresult cuDeviceGetName(char* name, int length, CUdevice) {
-  std::strncpy(name, Session::Get().task().device_model.c_str(), static_cast<size_t>(length));
+  if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
+  std::snprintf(name, static_cast<size_t>(length), "%s", Session::Get().task().device_model.c_str());
   return CUDA_SUCCESS;
 }
 
@@ -175,30 +177,6 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkerne
 }
 CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) { return CUDA_SUCCESS; }
 
-CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  ApiScope scope("cuFuncGetAttribute");
-  const capture::KernelInfo& kernel = capture::RequireKernel("cuFuncGetAttribute", function);
-  switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = static_cast<int>(kernel.max_threads);
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      *value = static_cast<int>(kernel.static_shared_bytes);
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-      *value = static_cast<int>(kernel.stack_bytes);
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      *value = static_cast<int>(kernel.registers);
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      *value = static_cast<int>(capture::DynamicSharedLimit(kernel));
-      return CUDA_SUCCESS;
-    default:
-      return static_cast<CUresult>(scope.Return(capture::kInvalidValue, "attribute " + std::to_string(attribute)));
-  }
-}
-
 CUresult cuLaunchKernel(CUfunction kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned shared, CUstream stream, void** arguments, void** extra) {
   ApiScope scope("cuLaunchKernel");
@@ -231,29 +209,6 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction kernel, void*
   request.stream = config->hStream;
   return static_cast<CUresult>(
       capture::LaunchWithAttributes("cuLaunchKernelEx", request, config->attrs, config->numAttrs));
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int block, size_t shared) {
-  return static_cast<CUresult>(
-      capture::OccupancyBlocks("cuOccupancyMaxActiveBlocksPerMultiprocessor", blocks, function, block, shared));
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function, int block,
-                                                              size_t shared, unsigned int) {
-  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block, shared);
-}
-
-CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2DSize size_of,
-                                          size_t shared, int limit) {
-  ApiScope scope("cuOccupancyMaxPotentialBlockSize");
-  if (size_of != nullptr) {
-    Session::Get().Refuse(FindingCode::kUnsupportedApi,
-                          "unsupported: cuOccupancyMaxPotentialBlockSize with a size function");
-  }
-  capture::BestBlockSize(capture::RequireKernel("cuOccupancyMaxPotentialBlockSize", function), shared, limit, grid,
-                         block);
-  Session::Get().Assume("cudaDevAttrMultiProcessorCount", Session::Get().Attribute(16));
-  return CUDA_SUCCESS;
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int) {

@@ -5,6 +5,7 @@
 
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/operations.h"
+#include "agent/capture/runtime/queries.h"
 #include "agent/capture/runtime/session.h"
 #include "agent/capture/runtime/streams.h"
 
@@ -107,10 +108,7 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUst
 
 CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   ApiScope scope("cuMemGetInfo");
-  const uint64_t total = capture::Session::Get().task().device_memory_bytes;
-  *free_bytes = total - capture::AddressSpace::Get().live_bytes();
-  *total_bytes = total;
-  capture::Session::Get().Assume("cudaMemGetInfo.total", static_cast<int64_t>(total));
+  capture::MemoryInfo(free_bytes, total_bytes);
   return CUDA_SUCCESS;
 }
 

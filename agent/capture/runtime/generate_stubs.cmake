@@ -17,4 +17,4 @@ file(WRITE ${STUBS} "${text}")
 
 list(JOIN cudart ";\n    " runtime_names)
 list(JOIN cuda ";\n    " driver_names)
-file(WRITE ${MAP} "libcudart.so.13 {\n  global:\n    ${runtime_names};\n  local:\n    *;\n};\nSASSAY_CAPTURE {\n  global:\n    ${driver_names};\n    SassayCaptureChildMain; SassayRefuseExit;\n};\n")
+file(WRITE ${MAP} "libcudart.so.13 {\n  global:\n    ${runtime_names};\n  local:\n    *;\n};\nSASSAY_CAPTURE {\n  global:\n    ${driver_names};\n    SassayCaptureChildMain; SassayRefuseExit; SassayNoteReading;\n};\n")

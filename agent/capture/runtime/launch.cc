@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "agent/capture/runtime/host_memory.h"
 #include "agent/capture/runtime/kernels.h"
 #include "agent/capture/runtime/streams.h"
 
@@ -16,14 +17,6 @@ std::string Triple(const uint32_t (&value)[3]) {
 }
 
 uint64_t Product(const uint32_t (&value)[3]) { return uint64_t{value[0]} * value[1] * value[2]; }
-
-[[noreturn]] void RefuseLaunch(const LaunchRequest& request, FindingCode code, const std::string& why) {
-  WireWriter finding;
-  finding.Varint(1, static_cast<uint64_t>(code));
-  finding.Bytes(2, "launch of " + ShortName(request.kernel->symbol) + ": " + why);
-  Session::Get().EmitAt(kFinding, finding, request.site);
-  Session::Get().Leave(0);
-}
 
 void CheckBlock(const LaunchRequest& request) {
   const Session& session = Session::Get();
@@ -67,20 +60,49 @@ void CheckGrid(const LaunchRequest& request) {
   }
 }
 
+bool Same(const uint32_t (&a)[3], const uint32_t (&b)[3]) { return std::equal(a, a + 3, b); }
+
+bool Empty(const uint32_t (&value)[3]) { return (value[0] | value[1] | value[2]) == 0; }
+
+// The cluster that will run: the launch's, or the kernel's own.
+const uint32_t (&EffectiveCluster(const LaunchRequest& request))[3] {
+  return Empty(request.cluster) ? request.kernel->OwnCluster() : request.cluster;
+}
+
+void CheckOwnCluster(const LaunchRequest& request) {
+  const auto& own = request.kernel->OwnCluster();
+  if (Empty(own)) return;
+  if (Product(own) == 0) {
+    RefuseLaunch(request, FindingCode::kLaunchInvalid,
+                 "the kernel's required cluster " + Triple(own) +
+                     ": cudaFuncAttributeRequiredClusterWidth, Height and Depth must all be set, or none");
+  }
+  if (!Empty(request.cluster) && !Same(request.cluster, own)) {
+    RefuseLaunch(request, FindingCode::kLaunchInvalid,
+                 "cluster " + Triple(request.cluster) + "; the kernel requires exactly " + Triple(own) +
+                     (Same(own, request.kernel->cluster) ? " (__cluster_dims__)" : " (cudaFuncSetAttribute)"));
+  }
+}
+
 void CheckCluster(const LaunchRequest& request) {
-  const uint64_t blocks = Product(request.cluster);
-  if (blocks == 0) return;
+  CheckOwnCluster(request);
+  const auto& cluster = EffectiveCluster(request);
+  if (Empty(cluster)) return;
+  const uint64_t blocks = Product(cluster);
+  if (blocks == 0) {
+    RefuseLaunch(request, FindingCode::kLaunchInvalid, "cluster " + Triple(cluster) + ": no extent may be 0");
+  }
   const uint64_t limit = request.kernel->non_portable_cluster ? 16 : 8;
   if (blocks > limit) {
     RefuseLaunch(request, FindingCode::kLaunchInvalid,
-                 "cluster " + Triple(request.cluster) + " has " + std::to_string(blocks) + " blocks; at most " +
+                 "cluster " + Triple(cluster) + " has " + std::to_string(blocks) + " blocks; at most " +
                      std::to_string(limit) +
                      (limit == 8 ? " unless cudaFuncAttributeNonPortableClusterSizeAllowed is set" : ""));
   }
-  for (int axis = 0; axis < 3; ++axis) {
-    if (request.grid[axis] % request.cluster[axis] != 0) {
+  for (int axis = 0; axis < 3 && !request.kernel->blocks_are_clusters; ++axis) {
+    if (request.grid[axis] % cluster[axis] != 0) {
       RefuseLaunch(request, FindingCode::kLaunchInvalid,
-                   "grid " + Triple(request.grid) + " is not a multiple of cluster " + Triple(request.cluster));
+                   "grid " + Triple(request.grid) + " is not a multiple of cluster " + Triple(cluster));
     }
   }
 }
@@ -118,6 +140,13 @@ void CheckCooperative(const LaunchRequest& request) {
                    " per multiprocessor)");
 }
 
+// What the launch must name: __cluster_dims__ are in the cubin, a cluster set at run time is nowhere else.
+void AppendCluster(const LaunchRequest& request, WireWriter& launch) {
+  const auto& cluster = Empty(request.cluster) ? request.kernel->required_cluster : request.cluster;
+  if (Empty(cluster)) return;
+  for (uint32_t extent : cluster) launch.RepeatedVarint(4, extent);
+}
+
 const void* ArgumentAddress(const LaunchRequest& request, size_t index) {
   const KernelInfo& kernel = *request.kernel;
   if (request.packed == nullptr) return request.arguments == nullptr ? nullptr : request.arguments[index];
@@ -133,11 +162,27 @@ void AppendArguments(const LaunchRequest& request, WireWriter& launch) {
       RefuseLaunch(request, FindingCode::kLaunchInvalid,
                    "no value for parameter " + std::to_string(i) + " of " + std::to_string(sizes.size()));
     }
+    CheckHostMemory(request, i, source, sizes[i]);
     launch.Bytes(6, source, sizes[i]);
   }
 }
 
 }  // namespace
+
+void RefuseLaunch(const LaunchRequest& request, FindingCode code, const std::string& why) {
+  WireWriter finding;
+  finding.Varint(1, static_cast<uint64_t>(code));
+  finding.Bytes(2, "launch of " + ShortName(request.kernel->symbol) + ": " + why);
+  Session::Get().EmitAt(kFinding, finding, request.site);
+  Session::Get().Leave(0);
+}
+
+void NoteLaunch(const LaunchRequest& request, const std::string& what) {
+  WireWriter finding;
+  finding.Bytes(2, "launch of " + ShortName(request.kernel->symbol) + ": " + what);
+  finding.Varint(4, 1);
+  Session::Get().EmitAt(kFinding, finding, request.site);
+}
 
 CallSite& PushedCallSite() {
   static thread_local CallSite site;
@@ -154,9 +199,7 @@ int RecordLaunch(const LaunchRequest& request) {
   launch.Bytes(1, request.kernel->symbol);
   for (uint32_t extent : request.grid) launch.RepeatedVarint(2, extent);
   for (uint32_t extent : request.block) launch.RepeatedVarint(3, extent);
-  if (Product(request.cluster) != 0) {
-    for (uint32_t extent : request.cluster) launch.RepeatedVarint(4, extent);
-  }
+  AppendCluster(request, launch);
   launch.Varint(5, request.dynamic_shared_bytes);
   AppendArguments(request, launch);
   launch.Varint(7, request.cooperative);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "agent/capture/runtime/session.h"
 
@@ -31,6 +32,11 @@ struct LaunchRequest {
 // Validates like the driver, but ends the capture where the driver would return an error: a launch that fails is the
 // candidate's first cause. Returns 0.
 int RecordLaunch(const LaunchRequest& request);
+
+// Ends the capture, naming the kernel and the launch's source line.
+[[noreturn]] void RefuseLaunch(const LaunchRequest& request, FindingCode code, const std::string& why);
+// Records something that becomes a warning of the plan.
+void NoteLaunch(const LaunchRequest& request, const std::string& what);
 
 // Remembered between __cudaPushCallConfiguration (whose caller is the line of `<<<…>>>`) and the launch.
 CallSite& PushedCallSite();

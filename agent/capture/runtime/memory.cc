@@ -35,10 +35,11 @@ uint64_t AddressSpace::Create(uint32_t origin, uint32_t index, uint64_t size_byt
   const uint64_t space = origin == kSymbolOrigin ? 0 : static_cast<uint64_t>(Session::Get().call());
   if (size_bytes >= uint64_t{1} << kOffsetBits || counters_[space] >> kAllocationBits != 0) return 0;
   const uint64_t counter = counters_[space]++;
-  const uint64_t address =
-      (kFirstTag + space) << 48 | PermutedId(space, counter) << kOffsetBits | RandomOffset(space, counter, size_bytes);
+  const uint64_t address = (kFirstTag + space) << kTagShift | PermutedId(space, counter) << kOffsetBits |
+                           RandomOffset(space, counter, size_bytes);
   regions_[address] = Region{address, size_bytes, origin, false};
-  live_bytes_ += size_bytes;
+  if (origin == kAllocationOrigin) allocated_bytes_ += size_bytes;
+  if (origin == kTensorOrigin) tensor_bytes_ += size_bytes;
   WireWriter allocate;
   allocate.Varint(1, origin);
   allocate.Varint(2, index);
@@ -50,7 +51,8 @@ uint64_t AddressSpace::Create(uint32_t origin, uint32_t index, uint64_t size_byt
 }
 
 uint64_t AddressSpace::CreateAllocation(uint64_t size_bytes, uint64_t stream) {
-  if (live_bytes_ + size_bytes > Session::Get().task().device_memory_bytes) return 0;
+  const uint64_t total = Session::Get().task().device_memory_bytes;
+  if (size_bytes > total || live_bytes() > total - size_bytes) return 0;
   return Create(kAllocationOrigin, allocations_++, size_bytes, stream);
 }
 
@@ -73,7 +75,7 @@ bool AddressSpace::Free(uint64_t address, uint64_t stream) {
   auto found = regions_.find(address);
   if (found == regions_.end() || found->second.freed || found->second.origin != kAllocationOrigin) return false;
   found->second.freed = true;
-  live_bytes_ -= found->second.size_bytes;
+  allocated_bytes_ -= found->second.size_bytes;
   WireWriter free;
   free.Fixed64(1, address);
   free.Varint(2, stream);

@@ -45,7 +45,10 @@ void EmitHostWait(int scope, uint64_t id) {
   Session::Get().Emit(kHostWait, wait);
 }
 
-uint64_t Span(uint64_t pitch, uint64_t width, uint64_t rows) { return rows == 0 ? 0 : pitch * (rows - 1) + width; }
+// False if `rows` rows, `pitch` bytes apart, reach past the end of every address space.
+bool Span(uint64_t pitch, uint64_t width, uint64_t rows, uint64_t* span) {
+  return !__builtin_mul_overflow(pitch, rows - 1, span) && !__builtin_add_overflow(*span, width, span);
+}
 
 const char* AttributeName(int attribute) {
   switch (attribute) {
@@ -102,9 +105,12 @@ int Copy2D(const char* function, const void* destination, uint64_t destination_p
            uint64_t source_pitch, uint64_t width, uint64_t rows, uint64_t stream) {
   if (width == 0 || rows == 0) return kSuccess;
   if (width > destination_pitch || width > source_pitch || rows > (uint64_t{1} << 32)) return kInvalidValue;
+  uint64_t destination_span = 0, source_span = 0;
+  if (!Span(destination_pitch, width, rows, &destination_span) || !Span(source_pitch, width, rows, &source_span))
+    return kInvalidValue;
   if (IsDevicePointer(destination) && IsDevicePointer(source)) {
-    RequireRange(function, "destination", AsNumber(destination), Span(destination_pitch, width, rows));
-    RequireRange(function, "source", AsNumber(source), Span(source_pitch, width, rows));
+    RequireRange(function, "destination", AsNumber(destination), destination_span);
+    RequireRange(function, "source", AsNumber(source), source_span);
     EmitCopy({AsNumber(destination), AsNumber(source), width, rows, destination_pitch, source_pitch}, stream);
     return kSuccess;
   }
@@ -120,7 +126,9 @@ int Fill(const char* function, uint64_t destination, uint32_t value, uint32_t el
          uint64_t rows, uint64_t pitch_bytes, uint64_t stream) {
   if (width_elements == 0 || rows == 0) return kSuccess;
   if (width_elements >> 40 != 0 || rows >> 32 != 0 || pitch_bytes >> 40 != 0) return kInvalidValue;
-  RequireRange(function, "destination", destination, Span(pitch_bytes, width_elements * element_bytes, rows));
+  uint64_t span = 0;
+  if (!Span(rows > 1 ? pitch_bytes : 0, width_elements * element_bytes, rows, &span)) return kInvalidValue;
+  RequireRange(function, "destination", destination, span);
   WireWriter fill;
   fill.Fixed64(1, destination);
   fill.Varint(2, value);
@@ -170,11 +178,16 @@ int DeviceAttribute(int attribute, int* value) {
 
 void* DriverFunction(const char* name) {
   if (name == nullptr) return nullptr;
-  Dl_info self{};
-  dladdr(reinterpret_cast<void*>(&DriverFunction), &self);
-  void* library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  static const Dl_info self = [] {
+    Dl_info info{};
+    dladdr(reinterpret_cast<void*>(&DriverFunction), &info);
+    return info;
+  }();
+  static void* library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   for (const char* version : {"_v4", "_v3", "_v2", ""}) {
-    if (void* function = dlsym(library, (std::string(name) + version).c_str())) return function;
+    void* function = dlsym(library, (std::string(name) + version).c_str());
+    Dl_info found{};  // dlsym looks into our dependencies, libc among them, too
+    if (function != nullptr && dladdr(function, &found) != 0 && found.dli_fbase == self.dli_fbase) return function;
   }
   return nullptr;
 }

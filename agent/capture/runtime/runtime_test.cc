@@ -109,8 +109,8 @@ TEST(Wire, IsReadByProtobuf) {
 
 TEST(Pointers, AreNeverCanonical) {
   for (uint64_t tag = kFirstTag; tag <= kLastTag; ++tag) {
-    for (uint64_t rest : {uint64_t{0}, (uint64_t{1} << 48) - 1}) {
-      const auto address = static_cast<int64_t>(tag << 48 | rest);
+    for (uint64_t rest : {uint64_t{0}, (uint64_t{1} << kTagShift) - 1}) {
+      const auto address = static_cast<int64_t>(tag << kTagShift | rest);
       EXPECT_NE(address, address << 16 >> 16);  // bits 63 to 47 are not all alike
     }
   }

@@ -20,6 +20,16 @@ void WriteAll(int fd, const char* data, size_t size) {
   }
 }
 
+template <typename Writer>
+void WriteEvent(int fd, EventField field, const Writer& payload, const CallSite& site) {
+  Writer event;
+  event.Message(field, payload);
+  for (int i = 0; i < site.count; ++i) event.Fixed64(kPcs, site.pcs[i]);
+  Writer record;
+  record.Message(1, event);
+  WriteAll(fd, record.bytes().data(), record.bytes().size());
+}
+
 struct UnwindState {
   uint64_t base, end;
   CallSite site;
@@ -74,16 +84,15 @@ int64_t Session::Attribute(int attribute) const {
 void Session::Emit(EventField field, const WireWriter& payload) { EmitAt(field, payload, FindCallSite()); }
 
 void Session::EmitAt(EventField field, const WireWriter& payload, const CallSite& site) {
-  if (record_fd_ < 0) return;
-  WireWriter event;
-  event.Message(field, payload);
-  for (int i = 0; i < site.count; ++i) event.Fixed64(kPcs, site.pcs[i]);
-  WireWriter record;
-  record.Message(1, event);
-  WriteAll(record_fd_, record.bytes().data(), record.bytes().size());
+  if (record_fd_ >= 0) WriteEvent(record_fd_, field, payload, site);
 }
 
-void Session::EmitRaw(EventField field, const WireWriter& payload) { EmitAt(field, payload, FindCallSite()); }
+bool Session::EmitFromHandler(EventField field, const SignalSafeWriter& payload) {
+  if (record_fd_ < 0 || !mutex.try_lock()) return false;
+  WriteEvent(record_fd_, field, payload, FindCallSite());
+  mutex.unlock();
+  return true;
+}
 
 void Session::Assume(std::string_view property, int64_t value) {
   WireWriter assumption;

@@ -23,13 +23,18 @@ struct KernelInfo {
   uint32_t static_shared_bytes = 0;
   uint32_t max_threads = 1024;
   uint32_t stack_bytes = 0;
-  uint32_t cluster[3] = {0, 0, 0};  // __cluster_dims__; all zero without
+  uint32_t cluster[3] = {0, 0, 0};   // __cluster_dims__; all zero without
+  bool blocks_are_clusters = false;  // the grid of a launch counts clusters (__block_size__ with a second extent)
   std::vector<uint32_t> parameter_bytes;
   std::vector<uint32_t> parameter_offsets;  // in the cubin's parameter space; packed launches are laid out so
 
   uint32_t dynamic_shared_limit = 0;  // set by cudaFuncSetAttribute; 0: the default of 48 KiB less the static part
   int carveout_percent = -1;
   bool non_portable_cluster = false;
+  uint32_t required_cluster[3] = {0, 0, 0};  // cudaFuncAttributeRequiredClusterWidth, …Height, …Depth
+
+  // The cluster of a launch that names none: the cubin's, else the one required; all zero without.
+  const uint32_t (&OwnCluster() const)[3] { return cluster[0] != 0 ? cluster : required_cluster; }
 };
 
 // A __device__ or __constant__ variable.
@@ -152,10 +157,13 @@ class Session {
   void Note(std::string_view message);
   // Leaves without running destructors or atexit handlers of the candidate.
   [[noreturn]] void Leave(int status);
-  // Only write(2): for signal handlers.
-  void EmitRaw(EventField field, const WireWriter& payload);
+  // For signal handlers: no heap, and no waiting for a lock. False, and nothing is written, where another thread is in
+  // the middle of an event of its own.
+  bool EmitFromHandler(EventField field, const SignalSafeWriter& payload);
 
   CallSite FindCallSite() const;
+  // Whether candidate code is among the callers, or its static initialisers run.
+  bool InCandidate() const { return call_ != 0 && (candidate_end_ == 0 || FindCallSite().count > 0); }
 
   std::recursive_mutex mutex;
 

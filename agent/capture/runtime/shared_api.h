@@ -10,9 +10,6 @@ namespace sassay::capture {
 
 // cudaFuncAttribute and CUfunction_attribute share their numbers.
 int SetFunctionAttribute(const char* function, const void* handle, int attribute, int value);
-int OccupancyBlocks(const char* function, int* blocks, const void* handle, int block_threads, size_t shared);
-int OccupancyClusters(const char* function, int* clusters, const void* handle, int block_threads, size_t shared,
-                      int cluster);
 // `attributes` are cudaLaunchAttribute or CUlaunchAttribute: one layout, one numbering.
 int LaunchWithAttributes(const char* function, LaunchRequest& request, const void* attributes, unsigned count);
 

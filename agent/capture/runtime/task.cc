@@ -9,7 +9,7 @@ bool ReadKernel(std::istream& in, Task& task) {
   KernelInfo kernel;
   size_t parameters = 0;
   in >> kernel.symbol >> kernel.registers >> kernel.static_shared_bytes >> kernel.max_threads >> kernel.stack_bytes >>
-      kernel.cluster[0] >> kernel.cluster[1] >> kernel.cluster[2] >> parameters;
+      kernel.cluster[0] >> kernel.cluster[1] >> kernel.cluster[2] >> kernel.blocks_are_clusters >> parameters;
   if (!in || parameters > 4096) return false;
   for (size_t i = 0; i < parameters; ++i) {
     in >> kernel.parameter_bytes.emplace_back() >> kernel.parameter_offsets.emplace_back();

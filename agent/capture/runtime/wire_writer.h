@@ -1,4 +1,4 @@
-// Writes protobuf wire format with nothing but std::string.
+// Writes protobuf wire format with nothing but std::string, or, for signal handlers, without a heap.
 //
 // The recording runtime lives in the candidate's process, where libprotobuf must not be: its exported symbols would
 // meet the candidate's. Writing is the easy half of protobuf; the reading side is generated from record.proto.
@@ -13,8 +13,26 @@
 
 namespace sassay::capture {
 
+// A string on the stack. What does not fit is dropped, so that writers must know their sizes.
+class FixedBytes {
+ public:
+  void push_back(char byte) {
+    if (size_ < sizeof data_) data_[size_++] = byte;
+  }
+  void append(const char* bytes, size_t size) {
+    for (size_t i = 0; i < size; ++i) push_back(bytes[i]);
+  }
+  const char* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  char data_[768];
+  size_t size_ = 0;
+};
+
 // Appends fields of one message; embed a message by writing its bytes() as a field. Thread-compatible.
-class WireWriter {
+template <typename Storage>
+class BasicWireWriter {
  public:
   // Field types uint32, uint64, bool, enum. Zero is proto3's default and is left out.
   void Varint(int field, uint64_t value) {
@@ -39,9 +57,11 @@ class WireWriter {
     bytes_.append(static_cast<const char*>(data), size);
   }
   void Bytes(int field, std::string_view text) { Bytes(field, text.data(), text.size()); }
-  void Message(int field, const WireWriter& message) { Bytes(field, message.bytes_); }
+  void Message(int field, const BasicWireWriter& message) {
+    Bytes(field, message.bytes_.data(), message.bytes_.size());
+  }
 
-  const std::string& bytes() const { return bytes_; }
+  const Storage& bytes() const { return bytes_; }
 
  private:
   void AppendTagged(int field, int type, uint64_t value) {
@@ -56,8 +76,12 @@ class WireWriter {
     bytes_.push_back(static_cast<char>(value));
   }
 
-  std::string bytes_;
+  Storage bytes_;
 };
+
+using WireWriter = BasicWireWriter<std::string>;
+// For signal handlers: malloc's locks may be held by the thread that the signal interrupted.
+using SignalSafeWriter = BasicWireWriter<FixedBytes>;
 
 }  // namespace sassay::capture
 

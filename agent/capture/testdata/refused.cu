@@ -2,12 +2,16 @@
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 using Bf16 = __nv_bfloat16;
 
@@ -19,6 +23,7 @@ __global__ void with_map(const __grid_constant__ CUtensorMap map, Bf16* c) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map));
   c[0] = c[1];
 }
+__global__ void __cluster_dims__(2, 1, 1) in_pairs(Bf16* c) { c[blockIdx.x] = c[0]; }
 __device__ int result;
 
 static CUresult Encode(CUtensorMap* map, const Bf16* base, uint64_t row_bytes, uint32_t box) {
@@ -72,6 +77,30 @@ __global__ void templated(T* c) {
 }  // namespace
 ENTRY(big_templated_block) { templated<<<1, 2048, 0, stream>>>(C); }
 ENTRY(empty_grid) { kernel<<<0, 32, 0, stream>>>(A, C); }
+ENTRY(half_a_cluster) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeRequiredClusterWidth, 2);
+  kernel<<<4, 32, 0, stream>>>(A, C);
+}
+ENTRY(other_cluster) {
+  for (cudaFuncAttribute axis : {cudaFuncAttributeRequiredClusterWidth, cudaFuncAttributeRequiredClusterHeight,
+                                 cudaFuncAttributeRequiredClusterDepth}) {
+    cudaFuncSetAttribute(kernel, axis, 1);
+  }
+  cudaLaunchAttribute cluster;
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {2, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = 4;
+  config.blockDim = 32;
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, A, C);
+}
+ENTRY(odd_grid) { in_pairs<<<3, 32, 0, stream>>>(C); }
+ENTRY(cluster_set_again) {
+  if (cudaFuncSetAttribute(in_pairs, cudaFuncAttributeRequiredClusterWidth, 4) != cudaSuccess) std::abort();
+}
 ENTRY(segfaults) {
   *static_cast<volatile int*>(nullptr) = 1;
   kernel<<<1, 1, 0, stream>>>(A, C);
@@ -87,6 +116,82 @@ ENTRY(loops) {
 ENTRY(forks) {
   while (true) fork();
 }
+ENTRY(forks_beside_a_thread) {  // glibc's fork then holds malloc's locks
+  std::thread([] {}).join();
+  fork();
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
+ENTRY(fork_bomb_beside_a_thread) {
+  std::thread([] { while (true) usleep(1000); }).detach();
+  while (true) fork();
+}
+ENTRY(kills_all) {
+  kernel<<<1, 1, 0, stream>>>(A, C);
+  kill(-1, SIGKILL);
+}
+ENTRY(kills_supervisor) {
+  kernel<<<1, 1, 0, stream>>>(A, C);
+  kill(getppid(), SIGKILL);
+}
+ENTRY(kills_supervisor_by_a_pipe) {
+  int ends[2];
+  pipe(ends);
+  fcntl(ends[0], F_SETOWN, getppid());
+  fcntl(ends[0], F_SETSIG, SIGKILL);
+  fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
+  write(ends[1], "x", 1);
+  while (true) usleep(1000);
+}
+ENTRY(opens_supervisor) {
+  for (const char* file : {"/mem", "/fd/1", "/fd/0"}) {
+    if (open(("/proc/" + std::to_string(getppid()) + file).c_str(), O_RDWR) >= 0) throw std::runtime_error(file);
+  }
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
+ENTRY(closes_everything) {
+  for (int i = 0; i < 1024; ++i) close(i);
+  while (true) usleep(1000);
+}
+ENTRY(forges_ending) {
+  const unsigned char timed_out[] = {0x0A, 0x05, 0x82, 0x01, 0x02, 0x08, 0x03};
+  write(4, timed_out, sizeof timed_out);
+  kernel<<<1, 1, 0, stream>>>(A, C);
+}
+ENTRY(throws_bytes) { throw std::runtime_error("bad size \xff\xfe here"); }
+ENTRY(uses_freed_workspace) {
+  static void* workspace = nullptr;
+  static int calls = 0;
+  if (workspace == nullptr) cudaMalloc(&workspace, 4096);
+  if (calls++ == 1) cudaFree(workspace);
+  kernel<<<1, 1, 0, stream>>>(static_cast<const Bf16*>(workspace), C);
+}
+ENTRY(uses_freed_at_once) {
+  void* workspace = nullptr;
+  cudaMalloc(&workspace, 4096);
+  cudaFree(workspace);
+  kernel<<<1, 1, 0, stream>>>(static_cast<const Bf16*>(workspace), C);
+}
+ENTRY(passes_pinned) {
+  static Bf16* pinned = nullptr;
+  if (pinned == nullptr) cudaMallocHost(&pinned, 4096);
+  kernel<<<1, 1, 0, stream>>>(pinned + 5, C);
+}
+ENTRY(grows_each_call) {
+  static int calls = 0;
+  void* workspace = nullptr;
+  cudaMallocAsync(&workspace, 4096 << calls++, stream);
+  kernel<<<1, 1, 0, stream>>>(static_cast<const Bf16*>(workspace), C);
+  cudaFreeAsync(workspace, stream);
+}
+ENTRY(wraps_around) {
+  cudaMemset2DAsync(C, size_t{1} << 39, 0, 2, size_t{1} << 31, stream);
+  if (cudaGetLastError() != cudaSuccess) std::abort();
+}
+ENTRY(huge_host_allocation) {
+  void* memory = nullptr;
+  if (cudaMallocHost(&memory, SIZE_MAX) != cudaSuccess) std::abort();
+}
+ENTRY(quick_exits) { std::quick_exit(3); }
 ENTRY(exits) { std::exit(3); }
 ENTRY(raw_exit) { _exit(5); }
 ENTRY(throws) { throw std::runtime_error("no such tile"); }

@@ -5,7 +5,11 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <stdexcept>
 #include <vector>
 
 using Bf16 = __nv_bfloat16;
@@ -29,6 +33,19 @@ struct __attribute__((packed)) Packed {
 struct Maps {
   CUtensorMap a, b;
   int rows;
+};
+
+struct TagsFirst {
+  struct {
+    char tag;
+    double value;
+  } e[120];
+};
+struct ValuesFirst {
+  struct {
+    double value;
+    char tag;
+  } e[120];
 };
 
 __constant__ float factors[4];
@@ -82,6 +99,14 @@ __global__ void maps_in_memory(const CUtensorMap* maps, Bf16* c) {
   c[0] = c[1];
 }
 __global__ void __cluster_dims__(2, 1, 1) fixed_cluster(Bf16* c) { c[blockIdx.x] = c[0]; }
+__global__ void take_inner(Inner inner, Bf16* c) { c[0] = __double2bfloat16(inner.scale + inner.flag); }
+__global__ void pairs(Bf16* c) { c[blockIdx.x] = c[0]; }
+template <typename Entries>
+__global__ void sum_entries(Entries entries, Bf16* c) {
+  double sum = 0;
+  for (int i = 0; i < 120; ++i) sum += entries.e[i].value * entries.e[i].tag;
+  c[0] = __float2bfloat16(sum);
+}
 __global__ void maps_in_symbols(Bf16* c) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&constant_maps[1]));
   asm volatile("prefetch.tensormap [%0];" ::"l"(&device_map));
@@ -188,6 +213,43 @@ ENTRY(clusters_with_maps) {
   maps.b = a;
   maps.rows = 5;
   LaunchInClusters(16, stream, struct_of_maps, maps, C);
+}
+
+ENTRY(required_cluster) {
+  cudaFuncSetAttribute(pairs, cudaFuncAttributeRequiredClusterWidth, 2);
+  cudaFuncSetAttribute(pairs, cudaFuncAttributeRequiredClusterHeight, 1);
+  cudaFuncSetAttribute(pairs, cudaFuncAttributeRequiredClusterDepth, 1);
+  pairs<<<4, 32, 0, stream>>>(C);
+}
+
+// What a function leaves on the stack (glibc's canary among it) is where the next one's structs lie.
+static char text[4096];
+__attribute__((noinline)) static void Print(int n) {
+  std::printf("config %d %f %e\n", n, 1.5, 2.5);
+  std::snprintf(text, sizeof text, "%d %s %f %lf %e", n, "abc", 1.5, 2.5, 1e300);
+}
+template <typename Entries>
+__attribute__((noinline)) static void LaunchEntries(Bf16* c, cudaStream_t stream) {
+  Entries entries;
+  for (int i = 0; i < 120; ++i) {
+    entries.e[i].tag = static_cast<char>(i);
+    entries.e[i].value = i;
+  }
+  sum_entries<Entries><<<1, 1, 0, stream>>>(entries, c);
+}
+ENTRY(prints_first) {
+  Print(3);
+  LaunchEntries<TagsFirst>(C, stream);
+  Print(4);
+  LaunchEntries<ValuesFirst>(C, stream);
+}
+
+ENTRY(default_stream) {
+  static cudaStream_t other = nullptr;
+  if (other == nullptr) cudaStreamCreate(&other);
+  nothing<<<1, 32, 0, other>>>();
+  for (int i = 0; i < 400; ++i) nothing<<<1, 32>>>();
+  nothing<<<1, 32, 0, other>>>();
 }
 
 ENTRY(driver_clusters) {
@@ -312,6 +374,114 @@ ENTRY(growing_workspace) {
   if (workspace != nullptr) cudaFree(workspace);
   cudaMalloc(&workspace, 8192);
   workspace_user<<<1, 32, 0, stream>>>(static_cast<float*>(workspace), C);
+}
+
+ENTRY(ordered_setup) {
+  static float* workspace = nullptr;
+  static cudaStream_t other;
+  static cudaEvent_t launched;
+  const bool first = workspace == nullptr;
+  if (first) {
+    cudaMalloc(&workspace, 1024);
+    cudaStreamCreate(&other);
+    cudaEventCreate(&launched);
+    cudaMemsetAsync(workspace, 0, 1024, stream);
+  }
+  plain<<<1, 32, 0, stream>>>(A, C, 1);
+  if (first) {
+    cudaEventRecord(launched, stream);
+    cudaStreamWaitEvent(other, launched, 0);
+    cudaMemsetAsync(workspace, 1, 512, other);
+  }
+}
+
+ENTRY(memory_info) {
+  size_t free_bytes = 0, total_bytes = 0;
+  cudaMemGetInfo(&free_bytes, &total_bytes);
+  void* workspace = nullptr;
+  cudaMallocAsync(&workspace, free_bytes / 2, stream);  // more than 64 GiB
+  plain<<<static_cast<unsigned>(free_bytes >> 20), 32, 0, stream>>>(A, C, 1);
+  cudaFreeAsync(workspace, stream);
+}
+
+// malloc paints memory when it is freed, and realloc that grows in place hands it out.
+ENTRY(reallocated) {
+  char* volatile first = static_cast<char*>(std::malloc(2000));  // volatile: or the compiler leaves blocks out
+  void* volatile second = std::malloc(4000);
+  void* volatile fence = std::malloc(100);
+  std::free(second);
+  auto* grown = static_cast<char*>(std::realloc(first, 5000));
+  auto* nested = reinterpret_cast<Nested*>(grown + 3008);
+  nested->inner.a = A;
+  nested->inner.flag = 2;
+  nested->inner.scale = 3;
+  nested->rows = 1;
+  nested->c = C;
+  nested->last = true;
+  with_struct<<<1, 32, 0, stream>>>(*nested, Packed{1, C, 2}, false, 1.0);
+  std::free(grown);
+  std::free(fence);
+}
+
+ENTRY(keeps_freed_pointer) {
+  Inner inner{};
+  void* scratch = nullptr;
+  cudaMallocAsync(&scratch, 256, stream);
+  cudaFreeAsync(scratch, stream);
+  inner.a = static_cast<const Bf16*>(scratch);
+  take_inner<<<1, 32, 0, stream>>>(inner, C);
+}
+
+ENTRY(keeps_host_pointer) {
+  static Bf16* staging = nullptr;
+  if (staging == nullptr) cudaMallocHost(&staging, 4096);
+  Inner inner{};
+  inner.a = staging;
+  take_inner<<<1, 32, 0, stream>>>(inner, C);
+}
+
+static void Check(bool right, const char* what) {
+  if (!right) throw std::runtime_error(what);
+}
+
+ENTRY(queries) {
+  size_t stack = 0, offset = 0, size = 0;
+  Check(cudaDeviceGetLimit(&stack, cudaLimitStackSize) == cudaSuccess && stack == 1024, "cudaDeviceGetLimit");
+  cudaMemPool_t pool;
+  cudaDeviceGetDefaultMemPool(&pool, 0);
+  uint64_t threshold = UINT64_MAX, kept = 0;
+  cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold);
+  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
+  Check(kept == threshold, "cudaMemPoolGetAttribute");
+  Check(cudaFuncGetParamInfo(reinterpret_cast<const void*>(plain), 2, &offset, &size) == cudaSuccess && offset == 16 && size == 4,
+        "cudaFuncGetParamInfo");
+  unsigned flags = 1;
+  Check(cudaGetDeviceFlags(&flags) == cudaSuccess && flags == 0, "cudaGetDeviceFlags");
+  cudaKernel_t kernel;
+  cudaGetKernel(&kernel, reinterpret_cast<const void*>(fixed_cluster));
+  int width = 0, clusters = 0;
+  CUdevice device = 0;
+  Check(cuKernelGetAttribute(&width, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, kernel, device) == CUDA_SUCCESS &&
+            width == 2,
+        "cuKernelGetAttribute");
+  cudaFunction_t function;
+  cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(fixed_cluster));
+  CUlaunchConfig config{};
+  config.gridDimX = 8;
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.blockDimX = 128;
+  Check(cuOccupancyMaxActiveClusters(&clusters, function, &config) == CUDA_SUCCESS && clusters > 0,
+        "cuOccupancyMaxActiveClusters");
+  void* other = &other;
+  cudaDriverEntryPointQueryResult result;
+  cudaGetDriverEntryPointByVersion("system", &other, 12000, cudaEnableDefault, &result);
+  Check(other == nullptr && result == cudaDriverEntryPointSymbolNotFound, "system is no function of the driver");
+  plain<<<1, 32, 0, stream>>>(A, C, clusters);
+}
+
+static const time_t loaded = std::time(nullptr);
+ENTRY(reads_clock) {
+  plain<<<1, 32, 0, stream>>>(A, C, loaded > 0 ? 1 : 2);
 }
 
 ENTRY(heap_struct) {
