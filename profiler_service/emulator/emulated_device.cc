@@ -309,7 +309,9 @@ absl::Status EmulatedDevice::Run(const device::Launch& launch, absl::Time deadli
   options.later = ledger_.LeastLater();
   if (!launch.cooperative) {
     const uint64_t warps = (Count3(launch.block) + 31) / 32;
-    const uint64_t bytes = warps * kernel->register_bytes + context.shared_bytes() * (context.checked ? 24 : 1) + 65536;
+    const uint64_t stacks = uint64_t{kernel->local_bytes} * kLanes * (context.checked ? 2 : 1);
+    const uint64_t bytes =
+        warps * (kernel->register_bytes + stacks) + context.shared_bytes() * (context.checked ? 24 : 1) + 65536;
     const uint64_t room = std::max<uint64_t>(kResidentBudgetBytes / bytes, 2);
     options.residents_as_on_gpu = room >= options.resident_blocks;
     options.resident_blocks = std::min(options.resident_blocks, room);

@@ -19,6 +19,15 @@ std::string PrintBuffer::Take() {
   return std::exchange(text_, std::string());
 }
 
+void LaunchContext::Hold(int64_t bytes) {
+  constexpr int64_t kMostBytes = int64_t{2560} << 20;
+  if ((held_bytes_ += bytes) <= kMostBytes || bytes <= 0) return;
+  Fail(
+      absl::UnimplementedError(absl::StrCat("emulator lacks memory: registers and local memory of the resident warps "
+                                            "take more than ",
+                                            kMostBytes, " bytes")));
+}
+
 void LaunchContext::Fault(Misuse misuse) {
   absl::MutexLock lock(&mutex_);
   if (!faulted_ || misuse.where.block < fault_.where.block) fault_ = std::move(misuse);

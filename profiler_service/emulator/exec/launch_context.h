@@ -59,6 +59,9 @@ struct LaunchContext {
 
   uint32_t shared_bytes() const { return program->dynamic_shared_base - kSharedBase + dynamic_shared_bytes; }
 
+  // Counts host memory for the registers and stacks of all warps; past the bound the launch ends, for want of memory
+  // of ours.
+  void Hold(int64_t bytes);
   // Ends the launch for a reason that is the candidate's (a trap, an assertion, a fault); the lowest block's counts.
   void Fault(Misuse misuse);
   // Ends the launch because the emulator cannot go on.
@@ -68,6 +71,7 @@ struct LaunchContext {
   absl::Status failure() const;
 
  private:
+  std::atomic<int64_t> held_bytes_{0};
   mutable absl::Mutex mutex_;
   bool faulted_ ABSL_GUARDED_BY(mutex_) = false;
   Misuse fault_ ABSL_GUARDED_BY(mutex_);

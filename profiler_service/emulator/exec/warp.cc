@@ -30,6 +30,8 @@ void Warp::Start(LaunchContext& launch, uint32_t index, uint32_t lanes) {
   local_stride_ = 0;
   local_.clear();
   local_unwritten_.clear();
+  launch.Hold(-local_held_);
+  local_held_ = 0;
   loop_.Forget();
   facts_ = LoopFacts();
   idle_since_ = 0;
@@ -51,6 +53,11 @@ Frame* Warp::NewFrame(const Code& code) {
   Frame* frame = free_frames_.back();
   free_frames_.pop_back();
   frame->code = &code;
+  const uint64_t bytes = code.register_bytes + (checked_ ? 8 * uint64_t{code.register_count} : 0);
+  if (bytes > frame->held_bytes) {
+    launch_->Hold(static_cast<int64_t>(bytes - frame->held_bytes));
+    frame->held_bytes = bytes;
+  }
   frame->registers.assign(code.register_bytes, 0);
   frame->tainted.assign(checked_ ? code.register_count : 0, 0);
   frame->taint_origin.assign(checked_ ? code.register_count : 0, 0);
@@ -357,6 +364,9 @@ bool Warp::GrowLocal(uint32_t bytes) {
   if (bytes <= local_stride_) return true;
   if (bytes > kMaxLocalBytes) return false;
   const uint32_t stride = (std::max(bytes, std::min(local_stride_ * 2, kMaxLocalBytes)) + 15) / 16 * 16;
+  const int64_t held = static_cast<int64_t>(stride) * kLanes * (checked_ ? 2 : 1);
+  launch_->Hold(held - local_held_);
+  local_held_ = held;
   auto widen = [&](std::vector<uint8_t>& memory, uint8_t fill) {
     std::vector<uint8_t> wider(static_cast<size_t>(stride) * kLanes, fill);
     for (int lane = 0; lane < kLanes && local_stride_ > 0; ++lane) {

@@ -35,6 +35,7 @@ struct Frame {
   uint32_t lanes = 0;
   uint32_t local_base = 0;
   uint32_t depth = 0;
+  uint64_t held_bytes = 0;    // counted by LaunchContext::Hold
   uint64_t callee_bytes = 0;  // registers of this frame and its callers, but for the kernel's own
 };
 
@@ -227,6 +228,7 @@ class Warp {
   std::vector<Frame*> free_frames_;
   std::vector<uint8_t> local_, local_unwritten_;
   uint32_t local_stride_ = 0;
+  int64_t local_held_ = 0;  // counted by LaunchContext::Hold
 };
 
 }  // namespace sassay::emulator

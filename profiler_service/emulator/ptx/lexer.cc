@@ -18,10 +18,16 @@ int Digit(char c) {
   return 99;
 }
 
-uint64_t ParseDigits(absl::string_view digits, int radix) {
-  uint64_t value = 0;
-  for (char c : digits) value = value * radix + Digit(c);
-  return value;
+// False past 64 bits.
+bool ParseDigits(absl::string_view digits, int radix, uint64_t& value) {
+  value = 0;
+  for (const char c : digits) {
+    const unsigned __int128 wide =
+        static_cast<unsigned __int128>(value) * static_cast<unsigned>(radix) + static_cast<unsigned>(Digit(c));
+    if (wide >> 64 != 0) return false;
+    value = static_cast<uint64_t>(wide);
+  }
+  return true;
 }
 
 }  // namespace
@@ -101,12 +107,12 @@ void Lexer::LexNumber() {
     const size_t end = span(start + 2, 16);
     next_.kind = end - start - 2 == digits ? Token::kFloat : Token::kPunct;
     next_.type = second == 'f' ? Type::kF32 : Type::kF64;
-    next_.bits = ParseDigits(text_.substr(start + 2, end - start - 2), 16);
+    if (!ParseDigits(text_.substr(start + 2, end - start - 2), 16, next_.bits)) next_.kind = Token::kPunct;
     position_ = end;
   } else if (At(start) == '0' && (second == 'x' || second == 'b')) {
     const int radix = second == 'x' ? 16 : 2;
     position_ = span(start + 2, radix);
-    next_.bits = ParseDigits(text_.substr(start + 2, position_ - start - 2), radix);
+    if (!ParseDigits(text_.substr(start + 2, position_ - start - 2), radix, next_.bits)) next_.kind = Token::kPunct;
   } else {
     position_ = span(start, 10);
     const bool real = At(position_) == '.' && absl::ascii_isdigit(At(position_ + 1));
@@ -122,7 +128,7 @@ void Lexer::LexNumber() {
       std::memcpy(&next_.bits, &value, sizeof(value));
     } else {
       const int radix = At(start) == '0' && position_ - start > 1 ? 8 : 10;
-      next_.bits = ParseDigits(text_.substr(start, position_ - start), radix);
+      if (!ParseDigits(text_.substr(start, position_ - start), radix, next_.bits)) next_.kind = Token::kPunct;
     }
   }
   if (next_.kind == Token::kInteger && At(position_) == 'U') ++position_;

@@ -308,13 +308,74 @@ Flow Lop3(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// lop3.and and lop3.or: also p = (d != 0) op q. `b` is 1 for or.
+Flow Lop3AndTest(Warp& warp, const Inst& inst) {
+  const Operand* sources = inst.o + 2;
+  const uint32_t* a = warp.In<uint32_t>(sources[0]);
+  const uint32_t* b = warp.In<uint32_t>(sources[1]);
+  const uint32_t* c = warp.In<uint32_t>(sources[2]);
+  const uint32_t table = inst.a, q = warp.PredicateIn(sources[3]);
+  uint32_t values[kLanes];
+  for (int i = 0; i < kLanes; ++i) values[i] = Lop3Value(a[i], b[i], c[i], table);
+  const uint32_t truth = Collect([&](int i) { return values[i] != 0; });
+  Map<uint32_t>(warp, inst.o[0], [&](int i) { return values[i]; });
+  warp.SetPredicate(inst.o[1], inst.b != 0 ? truth | q : truth & q);
+  return Flow::kNext;
+}
+
+absl::Status DecodeLop3AndTest(Decoder& d) {
+  RETURN_IF_ERROR(d.NeedOperands(6, 6));
+  const auto destinations = Decoder::Elements(d.operand(0));
+  if (destinations.size() != 2) return d.Malformed("d|p");
+  if (d.operand(4).kind != ptx::Operand::kInteger) return d.Malformed("a constant table");
+  d.inst().a = static_cast<uint32_t>(d.operand(4).bits & 255);
+  d.inst().b = d.Has("or");
+  RETURN_IF_ERROR(d.Destination(*destinations[0], 4));
+  RETURN_IF_ERROR(d.Destination(*destinations[1], 0));
+  for (size_t i = 1; i <= 3; ++i) RETURN_IF_ERROR(d.Source(d.operand(i), Type::kB32));
+  RETURN_IF_ERROR(d.Predicate(d.operand(5)));
+  return d.Set(Lop3AndTest);
+}
+
 absl::Status DecodeLop3(Decoder& d) {
-  if (d.operand_count() != 5 || d.Has("and") || d.Has("or")) return d.Lacks();
+  if (d.Has("and") || d.Has("or")) return DecodeLop3AndTest(d);
+  if (d.operand_count() != 5) return d.Lacks();
   if (d.operand(4).kind != ptx::Operand::kInteger) return d.Malformed("a constant table");
   d.inst().a = static_cast<uint32_t>(d.operand(4).bits & 255);
   RETURN_IF_ERROR(d.Destination(d.operand(0), 4));
   for (size_t i = 1; i <= 3; ++i) RETURN_IF_ERROR(d.Source(d.operand(i), Type::kB32));
   return d.Set(Lop3);
+}
+
+// vabsdiff2 and vabsdiff4: distances of the parts of two registers; with .add their sum and c. `a`: bits of a part.
+Flow VectorDistance(Warp& warp, const Inst& inst) {
+  const uint32_t* a = warp.In<uint32_t>(inst.o[1]);
+  const uint32_t* b = warp.In<uint32_t>(inst.o[2]);
+  const uint32_t* c = warp.In<uint32_t>(inst.o[3]);
+  const uint32_t bits = inst.a, ones = (1u << bits) - 1;
+  auto part = [=](uint32_t value, uint32_t at, bool is_signed) {
+    const uint32_t field = value >> at & ones;
+    return is_signed && (field >> (bits - 1)) != 0 ? static_cast<int32_t>(field | ~ones) : static_cast<int32_t>(field);
+  };
+  Map<uint32_t>(warp, inst.o[0], [&](int i) {
+    uint32_t parts = 0, sum = c[i];
+    for (uint32_t at = 0; at < 32; at += bits) {
+      const int32_t difference = part(a[i], at, (inst.b & 1) != 0) - part(b[i], at, (inst.b & 2) != 0);
+      const uint32_t distance = static_cast<uint32_t>(difference < 0 ? -difference : difference);
+      parts |= (distance & ones) << at;
+      sum += distance;
+    }
+    return inst.c != 0 ? sum : parts;
+  });
+  return Flow::kNext;
+}
+
+absl::Status DecodeVectorDistance(Decoder& d) {
+  if (d.types().size() != 3 || d.Has("sat") || d.source().parts.size() != 4u + (d.Has("add") ? 1 : 0)) return d.Lacks();
+  d.inst().a = d.Part(0) == "vabsdiff2" ? 16 : 8;
+  d.inst().b = (IsSigned(d.type(1)) ? 1u : 0u) | (IsSigned(d.type(2)) ? 2u : 0u);
+  d.inst().c = d.Has("add");
+  return Regular(d, VectorDistance, Type::kB32, {Type::kB32, Type::kB32, Type::kB32});
 }
 
 // fns: the position of the n-th set bit from a base.
@@ -354,6 +415,8 @@ void RegisterBits(OpTable& table) {
   table.Add("prmt", DecodePrmt);
   table.Add("lop3", DecodeLop3);
   table.Add("fns", DecodeFns);
+  table.Add("vabsdiff2", DecodeVectorDistance);
+  table.Add("vabsdiff4", DecodeVectorDistance);
 }
 
 }  // namespace sassay::emulator

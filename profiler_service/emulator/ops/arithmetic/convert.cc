@@ -209,7 +209,7 @@ template <bool kFromHalves>
 Flow ConvertToFp8(Warp& warp, const Inst& inst) {
   const Format format = inst.a != 0 ? kE5m2Format : kE4m3Format;
   auto one = [&](float value) {
-    if (inst.b != 0 && value < 0) value = 0;
+    if (inst.b != 0 && !(value > 0) && !std::isnan(value)) value = 0;
     return Encode(value, format, Rounding::kNearest, true);
   };
   const uint32_t* a = warp.In<uint32_t>(inst.o[1]);

@@ -179,6 +179,9 @@ Flow MadWide(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// The carry after a subtraction is that of a + ~b + 1: one where nothing was borrowed. The PTX ISA speaks of a borrow,
+// but nvcc's 128-bit division follows subc.cc by addc and counts on the hardware's way.
+//
 // add.cc, addc, sub.cc, subc, mad.lo.cc, madc: `a` has bit 0 for carry in, bit 1 for carry out, bit 2 for a borrow.
 template <class T>
 Flow Carry(Warp& warp, const Inst& inst) {
@@ -193,11 +196,11 @@ Flow Carry(Warp& warp, const Inst& inst) {
                                          : MulLow<T>()(warp.In<T>(o[1])[i], warp.In<T>(o[2])[i]))
             : warp.In<T>(o[1])[i];
     const T b = warp.In<T>(o[inst.sources])[i];
-    const uint32_t in = (inst.a & 1) != 0 ? warp.carry() >> i & 1 : 0;
+    const uint32_t in = (inst.a & 1) != 0 ? (warp.carry() >> i & 1) ^ uint32_t { subtract } : 0;
     const unsigned __int128 wide =
         subtract ? static_cast<unsigned __int128>(a) - b - in : static_cast<unsigned __int128>(a) + b + in;
     warp.Out<T>(o[0])[i] = static_cast<T>(wide);
-    if ((inst.a & 2) != 0) warp.SetCarry(i, (wide >> (8 * sizeof(T)) & 1) != 0);
+    if ((inst.a & 2) != 0) warp.SetCarry(i, ((wide >> (8 * sizeof(T)) & 1) != 0) != subtract);
   }
   return Flow::kNext;
 }
@@ -359,14 +362,34 @@ struct Mul24 {
   }
 };
 template <bool kSigned>
+struct Mul24High {
+  uint32_t operator()(uint32_t a, uint32_t b) const {
+    return static_cast<uint32_t>(SignedField(a, 0, 24, kSigned) * SignedField(b, 0, 24, kSigned) >> 16);
+  }
+};
+template <bool kSigned>
+struct Mad24High {
+  uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return Mul24High<kSigned>()(a, b) + c; }
+};
+template <bool kSigned>
 struct Mad24 {
   uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return Mul24<kSigned>()(a, b) + c; }
 };
 
 absl::Status Decode24(Decoder& d) {
   const Type type = d.type();
-  if (!d.Has("lo") || SizeOf(type) != 4) return d.Lacks();
+  if (SizeOf(type) != 4 || d.Has("sat")) return d.Lacks();
   const bool is_signed = IsSigned(type);
+  if (d.Has("hi") && d.Part(0) == "mul24") {
+    return Regular(
+        d, is_signed ? Binary<uint32_t, uint32_t, Mul24High<true>> : Binary<uint32_t, uint32_t, Mul24High<false>>, type,
+        {type, type});
+  }
+  if (d.Has("hi")) {
+    return Regular(
+        d, is_signed ? Ternary<uint32_t, uint32_t, Mad24High<true>> : Ternary<uint32_t, uint32_t, Mad24High<false>>,
+        type, {type, type, type});
+  }
   if (d.Part(0) == "mul24") {
     return Regular(d, is_signed ? Binary<uint32_t, uint32_t, Mul24<true>> : Binary<uint32_t, uint32_t, Mul24<false>>,
                    type, {type, type});

@@ -79,7 +79,8 @@ Flow FunctionF64(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
-// rcp.approx.ftz.f64 and rsqrt: only the upper 32 bits count; the lower come out zero.
+// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: only the upper 32 bits count; the lower come out zero. rsqrt.approx.f64
+// is what nvcc makes of rsqrt(), which is right to one unit in the last place.
 template <class F>
 Flow FunctionHighF64(Warp& warp, const Inst& inst) {
   const double* x = warp.In<double>(inst.o[1]);
@@ -130,7 +131,7 @@ absl::Status DecodeTranscendental(Decoder& d) {
       return Regular(d, FunctionF32<F>, type, {type});
     case Type::kF64:
       if (d.inst().b != 0) return d.Lacks();
-      return Regular(d, d.Has("approx") ? FunctionHighF64<F> : FunctionF64<F>, type, {type});
+      return Regular(d, d.Has("ftz") ? FunctionHighF64<F> : FunctionF64<F>, type, {type});
     case Type::kF16:
       return Regular(d, FunctionHalf<F, false>, type, {type});
     case Type::kBf16:

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "absl/synchronization/mutex.h"
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
@@ -150,6 +151,52 @@ Flow Atomic(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// atom.exch.b128 and atom.cas.b128: one at a time, whoever else is at work on other words.
+Flow AtomicWide(Warp& warp, const Inst& inst) {
+  static absl::Mutex* const kOneAtATime = new absl::Mutex();
+  constexpr uint32_t kBytes = 16;
+  const Facts& facts = *static_cast<const Facts*>(inst.extra);
+  const Operand* values = inst.o + inst.destinations;
+  uint64_t addresses[kLanes];
+  Lanes lanes;
+  Addresses(warp, values[inst.sources - 1], inst.immediate, addresses);
+  if (!Access(warp, inst, facts.access, addresses, lanes)) return Flow::kRedirected;
+  if (warp.checked()) CheckAtomic(warp, inst, facts, lanes);
+  for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    auto* words = reinterpret_cast<uint64_t*>(lanes.at[lane]);
+    auto value = [&](const Operand& operand) { return warp.In<uint8_t>(operand) + lane * kBytes; };
+    absl::MutexLock lock(kOneAtATime);
+    const uint64_t old[2] = {__atomic_load_n(&words[0], __ATOMIC_SEQ_CST),
+                             __atomic_load_n(&words[1], __ATOMIC_SEQ_CST)};
+    const bool swaps = facts.operation == kExch || std::memcmp(old, value(values[0]), kBytes) == 0;
+    uint64_t wanted[2];
+    std::memcpy(wanted, value(values[facts.operation == kCas ? 1 : 0]), kBytes);
+    if (swaps) {
+      __atomic_store_n(&words[0], wanted[0], __ATOMIC_SEQ_CST);
+      __atomic_store_n(&words[1], wanted[1], __ATOMIC_SEQ_CST);
+      warp.block().NoteOutside();
+    }
+    std::memcpy(warp.Out<uint8_t>(inst.o[0]) + lane * kBytes, old, kBytes);
+  }
+  return Flow::kNext;
+}
+
+absl::Status DecodeAtomicWide(Decoder& d, Facts facts) {
+  if (d.Part(0) != "atom" || (facts.operation != kExch && facts.operation != kCas)) return d.Lacks();
+  const size_t operands = facts.operation == kCas ? 4 : 3;
+  RETURN_IF_ERROR(d.NeedOperands(operands, operands + 1));
+  facts.access = ParseAccess(d, d.operand(1));
+  facts.access.kind = AccessKind::kAtomic;
+  facts.access.atomic = facts.access.acquire = facts.access.release = facts.access.tells_changes = true;
+  facts.access.bytes = 16;
+  RETURN_IF_ERROR(d.Destination(d.operand(0), 16));
+  for (size_t i = 2; i < operands; ++i) RETURN_IF_ERROR(d.Source(d.operand(i), Type::kB128));
+  RETURN_IF_ERROR(d.Address(d.operand(1)));
+  d.Attach(facts);
+  return d.Set(AtomicWide, kTaintOwn | kSpins);
+}
+
 bool ParseOperation(const Decoder& d, Operation& operation) {
   static constexpr struct {
     absl::string_view name;
@@ -171,6 +218,7 @@ absl::Status DecodeAtomic(Decoder& d) {
   facts.returns = d.Part(0) == "atom";
   const bool real = IsFloat(facts.type);
   if (!ParseOperation(d, facts.operation) || (real && facts.operation != kAdd)) return d.Lacks();
+  if (facts.type == Type::kB128) return DecodeAtomicWide(d, facts);
   if (d.types().size() != 1 || facts.bytes < 2 || facts.bytes > 8 || d.Has("async")) return d.Lacks();
   const size_t at = facts.returns ? 1 : 0;
   const size_t operands = at + (facts.operation == kCas ? 3 : 2);
