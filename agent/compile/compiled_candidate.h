@@ -33,7 +33,7 @@ struct CompiledCandidate {
   std::string shared_object;
   // Sorted by symbol; sass_families filled where a disassembler was found.
   std::vector<sassay::v1::KernelFacts> kernels;
-  // Why sass_families are empty; empty where they are not.
+  // Why sass_families are empty, in words for the user; empty where they are not.
   std::string sass_families_missing;
   // Warnings; errors never come with a CompiledCandidate.
   std::vector<sassay::v1::Diagnostic> diagnostics;

@@ -67,6 +67,8 @@ absl::Status CheckRequest(const CompileRequest& request, const Toolchain& toolch
   RETURN_IF_ERROR(CheckSources(request.sources));
   for (const auto& define : request.defines) RETURN_IF_ERROR(CheckDefine(define));
   for (const auto& folder : request.include_directories) {
+    if (!std::filesystem::path(folder).is_absolute())
+      return absl::InvalidArgumentError(absl::StrCat("include folder ", folder, ": expected an absolute path"));
     if (!std::filesystem::is_directory(folder)) return absl::NotFoundError(absl::StrCat("no include folder ", folder));
   }
   return CheckMachine(request, toolchain);
@@ -102,11 +104,16 @@ class Run {
     argv.insert(argv.begin(), {staging_.Nvcc(), "--dryrun"});
     ASSIGN_OR_RETURN(Command command, staging_.Wrap(argv));
     ASSIGN_OR_RETURN(ExitReport report, RunToCompletion(command, Left(), kOutputLimit));
-    if (!report.Succeeded()) {
+    RETURN_IF_ERROR(SandboxFailure(report));
+    if (report.kind == ExitReport::Kind::kSignaled)
+      return absl::UnavailableError(absl::StrCat("nvcc --dryrun was ", DescribeExit(report)));
+    if (report.kind == ExitReport::Kind::kTimedOut) {
+      verdict_ = TimeoutVerdict(NvccTool::kFrontEnd, options_.timeout, Elapsed());
+    } else if (!report.Succeeded()) {
       Fail(NvccTool::kFrontEnd, report.exit_code, report.stderr_text);
-      return absl::OkStatus();
+    } else {
+      ASSIGN_OR_RETURN(plan_, ParseNvccPlan(report.stderr_text));
     }
-    ASSIGN_OR_RETURN(plan_, ParseNvccPlan(report.stderr_text));
     return absl::OkStatus();
   }
 
@@ -120,8 +127,9 @@ class Run {
       verdict_ = TimeoutVerdict(last, options_.timeout, Elapsed());
       return absl::OkStatus();
     }
+    RETURN_IF_ERROR(SandboxFailure(report));
     if (outputs.empty())
-      return absl::InternalError(
+      return absl::UnavailableError(
           absl::StrCat("the compile sandbox did not start: ", DescribeExit(report), ": ", report.stderr_text));
     for (const auto& output : outputs) Note(steps[std::min(output.step, steps.size() - 1)].tool, output.text);
     if (report.Succeeded()) return absl::OkStatus();
@@ -168,7 +176,10 @@ class Run {
 
   void Fail(NvccTool tool, int status, const std::string& text) {
     if (diagnostics_.empty()) Note(tool, text);
-    verdict_ = FailureVerdict({tool, status, text, OrderDiagnostics(std::move(diagnostics_))}, Elapsed());
+    const auto compiled = std::count_if(request_.sources.begin(), request_.sources.end(),
+                                        [](const auto& source) { return IsCompiled(source.path()); });
+    verdict_ = FailureVerdict(
+        {tool, status, text, OrderDiagnostics(std::move(diagnostics_)), static_cast<size_t>(compiled)}, Elapsed());
   }
 
   absl::StatusOr<CompileOutcome> Finish() {
@@ -206,11 +217,15 @@ class Run {
   std::optional<Verdict> verdict_;
 };
 
-// Timeouts and limits say something about the machine at that moment.
-bool WorthKeeping(const CompileOutcome& outcome) {
+// A verdict is kept if a compiler named an error in the source, a candidate if every tool that there is did its part.
+// Timeouts, limits and a tool that just ended say something about the machine at that moment.
+bool WorthKeeping(const CompileOutcome& outcome, const Toolchain& toolchain) {
+  if (const auto* candidate = std::get_if<CompiledCandidate>(&outcome))
+    return candidate->sass_families_missing.empty() || toolchain.nvdisasm.empty();
   const auto* verdict = std::get_if<Verdict>(&outcome);
-  return verdict == nullptr || (verdict->code() != sassay::v1::VERDICT_CODE_COMPILE_TIMEOUT &&
-                                verdict->code() != sassay::v1::VERDICT_CODE_COMPILE_LIMIT);
+  const auto& diagnostics = verdict->details().diagnostics();
+  return verdict->code() != sassay::v1::VERDICT_CODE_COMPILE_LIMIT &&
+         std::any_of(diagnostics.begin(), diagnostics.end(), [](const auto& d) { return d.severity() == "error"; });
 }
 
 }  // namespace
@@ -227,7 +242,7 @@ absl::StatusOr<CompileOutcome> Compiler::Compile(const CompileRequest& request) 
   if (!outcome) {
     ASSIGN_OR_RETURN(Staging staging, Staging::Create(request, options_));
     ASSIGN_OR_RETURN(outcome, Run(request, options_, std::move(staging)).Compile());
-    if (WorthKeeping(*outcome)) cache.Put(key, *outcome).IgnoreError();
+    if (WorthKeeping(*outcome, options_.toolchain)) cache.Put(key, *outcome).IgnoreError();
   }
   if (auto* candidate = std::get_if<CompiledCandidate>(&*outcome)) {
     candidate->sources = request.sources;

@@ -26,7 +26,7 @@ struct CompileRequest {
   std::vector<sassay::v1::SourceFile> sources;
   // "sm_90a" or "sm_100a" (any sm_NNN[a|f] that the toolkit knows).
   std::string arch = "sm_90a";
-  // Folders for #include <…>, in order. Their contents are part of the cache's key by name, size and time.
+  // Absolute folders for #include <…>, in order. Their contents are part of the cache's key by name, size and time.
   std::vector<std::string> include_directories;
   // "NAME" or "NAME=VALUE".
   std::vector<std::string> defines;

@@ -8,25 +8,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/bundle/cubin.h"
-#include "common/bundle/demangle.h"
+#include "common/bundle/kernel_facts.h"
 
 namespace sassay {
-namespace {
-
-sassay::v1::KernelFacts FactsOf(const CubinKernel& kernel) {
-  sassay::v1::KernelFacts facts;
-  facts.set_symbol(kernel.symbol);
-  facts.set_name(Demangle(kernel.symbol));
-  facts.set_registers(kernel.registers);
-  facts.set_static_shared_bytes(kernel.static_shared_bytes);
-  facts.set_stack_bytes(kernel.stack_bytes);
-  facts.set_max_threads_per_block(kernel.max_threads_per_block);
-  for (const auto& parameter : kernel.parameters) facts.add_parameter_bytes(parameter.size_bytes);
-  return facts;
-}
-
-}  // namespace
-
 std::map<std::string, Spills> ParseSpills(absl::string_view ptxas_output) {
   constexpr absl::string_view kFunction = "Function properties for ";
   std::map<std::string, Spills> spills;

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
 
 namespace sassay {
@@ -159,6 +160,19 @@ absl::StatusOr<std::vector<SourceFile>> LoadAny(const std::vector<std::string>& 
   return ParseSolution(json, limits);
 }
 
+// A bundle carries the source as text.
+absl::Status CheckUtf8(const SourceFile& source) {
+  const absl::string_view content = source.content();
+  const size_t at = FirstInvalidUtf8(content);
+  if (at == absl::string_view::npos) return absl::OkStatus();
+  const absl::string_view before = content.substr(0, at);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return absl::InvalidArgumentError(absl::StrCat(source.path(), ":", line, " is not UTF-8 (byte 0x",
+                                                 absl::Hex(static_cast<uint8_t>(content[at])), " at column ", column,
+                                                 "); convert the file, for example with iconv -f latin1 -t utf8"));
+}
+
 bool IsPlain(absl::string_view path) {
   if (path.empty() || path.size() > 200 || path[0] == '/' || path[0] == '-') return false;
   for (char c : path) {
@@ -213,6 +227,7 @@ absl::Status CheckSources(const std::vector<SourceFile>& sources) {
     if (!seen.insert(source.path()).second) {
       return absl::InvalidArgumentError(absl::StrCat("source path \"", source.path(), "\" appears twice"));
     }
+    RETURN_IF_ERROR(CheckUtf8(source));
   }
   if (std::none_of(sources.begin(), sources.end(), [](const auto& s) { return IsCompiled(s.path()); })) {
     return absl::InvalidArgumentError("nothing to compile: expected a .cu (or .cpp, .cc, .cxx) file");

@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<sassay::v1::SourceFile>> ParseSolution(absl::string_v
 bool IsCompiled(absl::string_view path);
 
 // INVALID_ARGUMENT unless there is something to compile and every path is relative, plain (letters, digits, "._-+/")
-// and unique, and stays inside.
+// and unique, and stays inside, and every content is UTF-8 (the message names line and byte).
 absl::Status CheckSources(const std::vector<sassay::v1::SourceFile>& sources);
 
 }  // namespace sassay

@@ -44,6 +44,13 @@ TEST_F(SourcesTest, TakesAlongWhatAFileIncludes) {
   EXPECT_THAT(Paths(LoadSources({kernel})), ElementsAre("kernel.cu", "lib/one.cuh", "lib/two.cuh"));
 }
 
+TEST_F(SourcesTest, AnotherEncodingIsRefusedWithLineAndByte) {
+  const std::string kernel = Write("kernel.cu", "// one\n// caf\xe9\n");
+  EXPECT_EQ(LoadSources({kernel}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(LoadSources({kernel}).status().message()),
+              ::testing::AllOf(HasSubstr("kernel.cu:2 is not UTF-8 (byte 0xe9 at column 7)"), HasSubstr("iconv")));
+}
+
 TEST_F(SourcesTest, LinksOutOfTheCandidatesFolderAreRefused) {
   Write("secret.h", "of this machine");
   const std::string kernel = Write("a/kernel.cu", "#include \"notes.h\"\n");

@@ -51,7 +51,7 @@ std::string Staging::Seen(const char* inside, const fs::path& host) const {
 }
 
 std::string Staging::Include(size_t index) const {
-  return sandboxed() ? absl::StrCat("/include/", index) : fs::absolute(request_->include_directories[index]).string();
+  return sandboxed() ? absl::StrCat("/include/", index) : request_->include_directories[index];
 }
 
 absl::Status Staging::WriteSources() {
@@ -130,7 +130,8 @@ absl::StatusOr<Command> Staging::Wrap(std::vector<std::string> argv) const {
   policy.writable = {{(root_.path() / "build").string(), "/build"}};
   policy.address_space_bytes = options_->memory_bytes;
   policy.file_bytes = options_->file_bytes;
-  policy.cpu_time = options_->timeout;
+  // A little more: the verdict shall be the deadline's, which says so.
+  policy.cpu_time = options_->timeout + absl::Seconds(2);
   return sandboxed() ? WrapInSandbox(command, policy) : WrapWithoutSandbox(command, policy, *options_->unsandboxed);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -216,15 +217,25 @@ absl::Status SetStandardInput(absl::string_view text, Command& command) {
   return absl::OkStatus();
 }
 
-// Reads both streams until the child has ended; false at the deadline.
-bool Collect(int pidfd, Stream& out, Stream& err, absl::Time deadline) {
+// Readable once every run is cancelled.
+int CancelFd() {
+  static const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return fd;
+}
+
+enum class Collected { kEnded, kDeadline, kCancelled };
+
+// Reads both streams until the child has ended.
+Collected Collect(int pidfd, Stream& out, Stream& err, absl::Time deadline) {
   for (;;) {
-    std::array<pollfd, 3> entries{{{pidfd, POLLIN, 0}, {out.fd(), POLLIN, 0}, {err.fd(), POLLIN, 0}}};
+    std::array<pollfd, 4> entries{
+        {{pidfd, POLLIN, 0}, {out.fd(), POLLIN, 0}, {err.fd(), POLLIN, 0}, {CancelFd(), POLLIN, 0}}};
     poll(entries.data(), entries.size(), PollMilliseconds(deadline));
     out.Drain();
     err.Drain();
-    if ((entries[0].revents & POLLIN) != 0) return true;
-    if (absl::Now() >= deadline) return false;
+    if ((entries[3].revents & POLLIN) != 0) return Collected::kCancelled;
+    if ((entries[0].revents & POLLIN) != 0) return Collected::kEnded;
+    if (absl::Now() >= deadline) return Collected::kDeadline;
   }
 }
 
@@ -239,9 +250,11 @@ absl::StatusOr<ExitReport> RunToCompletion(const Command& original, absl::Durati
   absl::Time deadline = absl::Now() + timeout;
   ASSIGN_OR_RETURN(Subprocess child, Subprocess::Start(command));
   command = Command();  // our copies of the write ends
-  bool ended = Collect(child.pidfd(), out, err, deadline);
+  const Collected collected = Collect(child.pidfd(), out, err, deadline);
+  const bool ended = collected == Collected::kEnded;
   if (!ended) child.Kill();
   ASSIGN_OR_RETURN(ExitReport report, child.Wait(absl::Now() + (ended ? absl::Seconds(10) : kDeathGrace)));
+  if (collected == Collected::kCancelled) return absl::CancelledError("interrupted");
   out.Drain();
   err.Drain();
   if (!ended) report.kind = ExitReport::Kind::kTimedOut;
@@ -249,6 +262,11 @@ absl::StatusOr<ExitReport> RunToCompletion(const Command& original, absl::Durati
   report.stderr_text = err.TakeText();
   report.output_truncated = out.truncated() || err.truncated();
   return report;
+}
+
+void CancelEveryRun() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(CancelFd(), &one, sizeof one);
 }
 
 std::string DescribeExit(const ExitReport& report) {

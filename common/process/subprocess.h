@@ -98,6 +98,11 @@ class Subprocess {
 absl::StatusOr<ExitReport> RunToCompletion(const Command& command, absl::Duration timeout,
                                            uint64_t output_limit_bytes = 1 << 20, absl::string_view stdin_text = "");
 
+// From now on every RunToCompletion of this process, running or called later, kills its child and returns CANCELLED.
+// For a program that was told to end: its callers unwind, and what they made for a while goes away. There is no way
+// back. Thread-safe.
+void CancelEveryRun();
+
 // The file that argv[0] `program` stands for; NOT_FOUND.
 absl::StatusOr<std::string> FindProgram(absl::string_view program);
 

@@ -267,5 +267,22 @@ TEST(ExitReport, MeasuresTimeAndMemory) {
   EXPECT_GE(report.wall, absl::ZeroDuration());
 }
 
+// In a process of its own: there is no way back.
+TEST(CancelEveryRunDeathTest, EndsWhatRunsAndWhatComesLater) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto cancelled = [] {
+    Command command;
+    command.argv = {"/bin/cat"};
+    int ends[2];
+    if (pipe(ends) != 0) return false;
+    command.inherit_fds = {{ends[0], 0}};  // a cat that waits for ever
+    std::thread other(CancelEveryRun);
+    const absl::Status first = RunToCompletion(command, absl::InfiniteDuration()).status();
+    other.join();
+    return absl::IsCancelled(first) && absl::IsCancelled(RunToCompletion(command, absl::InfiniteDuration()).status());
+  };
+  EXPECT_EXIT(std::exit(cancelled() ? 7 : 1), testing::ExitedWithCode(7), "");
+}
+
 }  // namespace
 }  // namespace sassay

@@ -57,6 +57,12 @@ bool IsRoot() { return geteuid() == 0; }
 
 // ---- what the policy names must be usable ----
 
+// bubblewrap resolves relative paths in a folder of its own.
+absl::Status CheckAbsolute(const std::string& path) {
+  if (fs::path(path).is_absolute()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("sandbox: \"", path, "\" must be an absolute path"));
+}
+
 absl::Status CheckReadable(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("sandbox: no ", path));
@@ -125,7 +131,7 @@ void AddHidden(Options& options, const SandboxPolicy& policy) {
   }
 }
 
-// bubblewrap makes missing parents of a mount 0700, which shuts out nobody.
+// bubblewrap makes missing parents of a mount 0700, which would shut out the user nobody, under whom the program runs.
 void AddParents(Options& options, const fs::path& inside) {
   fs::path parent;
   for (const auto& part : inside.parent_path()) {
@@ -136,11 +142,13 @@ void AddParents(Options& options, const fs::path& inside) {
 
 absl::Status AddPolicyPaths(Options& options, const SandboxPolicy& policy) {
   for (const auto& [host, inside] : policy.read_only) {
+    RETURN_IF_ERROR(CheckAbsolute(host));
     RETURN_IF_ERROR(CheckReadable(host));
     AddParents(options, inside);
     Append(options, {"--ro-bind", host, inside});
   }
   for (const auto& [host, inside] : policy.writable) {
+    RETURN_IF_ERROR(CheckAbsolute(host));
     RETURN_IF_ERROR(MakeWritable(host));
     AddParents(options, inside);
     Append(options, {"--bind", host, inside});
@@ -311,6 +319,17 @@ absl::StatusOr<Command> WrapInSandbox(const Command& command, const SandboxPolic
   const SandboxSupport& support = ProbeSandbox();
   if (!support.Complete()) return absl::FailedPreconditionError(support.missing);
   return Wrap(command, policy);
+}
+
+absl::Status SandboxFailure(const ExitReport& report) {
+  constexpr absl::string_view kSpeakers[] = {"bwrap: ", "prlimit: ", "setpriv: ", "/bin/sh: "};
+  if (report.kind != ExitReport::Kind::kExited || report.exit_code == 0) return absl::OkStatus();
+  absl::string_view text = report.stderr_text;
+  const absl::string_view first = text.substr(0, text.find('\n'));
+  const bool ours = std::any_of(std::begin(kSpeakers), std::end(kSpeakers),
+                                [&](absl::string_view speaker) { return absl::StartsWith(first, speaker); });
+  if (!ours) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("a sandbox did not start (", first, "); it may start the next time"));
 }
 
 absl::StatusOr<Command> WrapWithoutSandbox(const Command& command, const SandboxPolicy& policy,

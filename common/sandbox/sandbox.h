@@ -8,7 +8,7 @@
 //   * read-only: /usr (with /bin, /lib, /lib64, /sbin), /etc/ld.so.cache, /etc/alternatives and what the policy adds.
 //     There is no /home, /root, /etc/passwd, and everything else inside is read-only too, but for the policy's writable
 //     paths and a bounded private /tmp;
-//   * no network but a private loopback;
+//   * no network but a private loopback, which is up (compute-sanitizer needs it);
 //   * it ends, with every descendant, when its Subprocess is killed or our process dies.
 //
 // What is guaranteed about resources
@@ -36,11 +36,11 @@ namespace sassay {
 
 // What a sandboxed program may see and use. Default: nothing but the system's libraries and programs, read-only.
 struct SandboxPolicy {
-  // Host paths visible read-only at (path inside). Missing ones are an error. As root they must be readable by others
-  // (a directory made by TemporaryDirectory is not, one made below it is).
+  // Absolute host paths visible read-only at (path inside). Missing ones are an error. As root they must be readable by
+  // others (a directory made by TemporaryDirectory is not, one made below it is).
   std::vector<std::pair<std::string, std::string>> read_only;
-  // Host paths visible and writable at (path inside). As root WrapInSandbox gives them, with all they contain, to
-  // uid 65534.
+  // Absolute host paths visible and writable at (path inside). As root WrapInSandbox gives them, with all they contain,
+  // to uid 65534.
   std::vector<std::pair<std::string, std::string>> writable;
   // Paths inside that are covered by an empty folder; those that are not there are passed over.
   std::vector<std::string> hidden;
@@ -58,10 +58,7 @@ struct SandboxPolicy {
   absl::Duration cpu_time = absl::InfiniteDuration();
   // Keep /proc (needed for $ORIGIN rpaths and by CUDA).
   bool mount_proc = true;
-  // The private network namespace always has its loopback up (bubblewrap does it; compute-sanitizer needs it). This
-  // documents the need.
-  bool loopback = false;
-  // Allow ptrace and personality (capture disables address randomisation).
+  // Allow personality (capture disables address randomisation).
   bool allow_personality = false;
 };
 
@@ -88,11 +85,17 @@ struct AllowUnsandboxed {
 // Turns `command` into one that runs inside the sandbox, its argv, environment, working directory (default "/") and
 // descriptors as given, all paths being those inside. Good for one start: the filter travels in a pipe-like descriptor.
 // FAILED_PRECONDITION with ProbeSandbox().missing where the machine cannot; NOT_FOUND for a path of the policy that is
-// not there; PERMISSION_DENIED for one that the sandboxed user could not read.
+// not there; PERMISSION_DENIED for one that the sandboxed user could not read; INVALID_ARGUMENT for a relative one.
 //
 // A failure inside the sandbox before the program runs looks like the program's own: status 1 and a line on stderr that
-// begins with "bwrap:", or 127 (no such program) and 126 (not executable) with one that begins with "prlimit:".
+// begins with "bwrap:", or 127 (no such program) and 126 (not executable) with one that begins with "prlimit:". So
+// whoever draws a conclusion from a sandboxed program's failure asks SandboxFailure first.
 absl::StatusOr<Command> WrapInSandbox(const Command& command, const SandboxPolicy& policy);
+
+// UNAVAILABLE if `report` says that the sandbox did not come up and the program never ran, by the first words on its
+// stderr; OK otherwise. A program that prints those words itself is believed: it can make its own run worthless,
+// nothing else.
+absl::Status SandboxFailure(const ExitReport& report);
 
 // Applies only rlimits and no-new-privileges; the policy's paths are not mapped.
 absl::StatusOr<Command> WrapWithoutSandbox(const Command& command, const SandboxPolicy& policy, AllowUnsandboxed token);

@@ -202,6 +202,9 @@ TEST_F(Sandbox, AllowsPersonalityWhereThePolicySaysSo) {
   EXPECT_NE(Inside("setarch -R true", policy).exit_code, 0);
   policy.allow_personality = true;
   EXPECT_EQ(Inside("setarch -R true", policy).exit_code, 0);
+  // Not what else debuggers do: 101 is ptrace, 0 is PTRACE_TRACEME.
+  const char* trace = "/usr/bin/python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(101, 0, 0, 0, 0))'";
+  EXPECT_EQ(Inside(trace, policy).stdout_text, "-1\n");
 }
 
 TEST_F(Sandbox, BoundsMemoryOfAProcess) {
@@ -335,6 +338,30 @@ TEST(WithoutSandbox, NeedsAReasonAndAppliesLimits) {
   auto wrapped = WrapWithoutSandbox(command, policy, {"test"});
   ASSERT_TRUE(wrapped.ok());
   EXPECT_EQ(RunToCompletion(*wrapped, kLong)->stdout_text, "33\nNoNewPrivs:\t1\n");
+}
+
+TEST_F(Sandbox, RelativePathsAreRefused) {
+  SandboxPolicy policy;
+  policy.read_only = {{"usr", "/mine"}};
+  EXPECT_EQ(WrapInSandbox(Shell("true"), policy).status().code(), absl::StatusCode::kInvalidArgument);
+  policy.read_only.clear();
+  policy.writable = {{"tmp", "/mine"}};
+  EXPECT_EQ(WrapInSandbox(Shell("true"), policy).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(SandboxFailureTest, IsToldFromAProgramsOwnFailure) {
+  ExitReport report;
+  report.exit_code = 1;
+  report.stderr_text = "bwrap: Creating new namespace failed: Resource temporarily unavailable\nmore";
+  EXPECT_EQ(SandboxFailure(report).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(SandboxFailure(report).message()), HasSubstr("Creating new namespace failed"));
+  report.stderr_text = "ptxas fatal: no\nbwrap: quoted";
+  EXPECT_TRUE(SandboxFailure(report).ok());
+  report.exit_code = 0;
+  report.stderr_text = "bwrap: a warning";
+  EXPECT_TRUE(SandboxFailure(report).ok());
+  report.kind = ExitReport::Kind::kTimedOut;
+  EXPECT_TRUE(SandboxFailure(report).ok());
 }
 
 // Under root the other tests ran as root; all of them must hold for an ordinary user too.

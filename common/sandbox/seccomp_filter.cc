@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kRefused[] = {
     // other processes
-    "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise",
+    "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise",
     // mounts, namespaces, handles past permissions
     "mount", "umount", "umount2", "pivot_root", "chroot", "setns", "unshare", "open_tree", "move_mount", "fsopen",
     "fsconfig", "fsmount", "fspick", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
@@ -32,8 +32,6 @@ constexpr const char* kRefused[] = {
     // subsystems nobody here needs
     "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
     "io_uring_register", "fanotify_init", "fanotify_mark"};
-
-constexpr const char* kRefusedUnlessPersonality[] = {"ptrace", "personality"};
 
 constexpr int kAllowedFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 
@@ -88,9 +86,7 @@ absl::Status RefuseTerminalInput(scmp_filter_ctx filter) {
 
 absl::Status AddRules(scmp_filter_ctx filter, bool allow_personality) {
   for (const char* name : kRefused) RETURN_IF_ERROR(Refuse(filter, name));
-  if (!allow_personality) {
-    for (const char* name : kRefusedUnlessPersonality) RETURN_IF_ERROR(Refuse(filter, name));
-  }
+  if (!allow_personality) RETURN_IF_ERROR(Refuse(filter, "personality"));
   RETURN_IF_ERROR(RefuseNewNamespaces(filter));
   RETURN_IF_ERROR(RefuseSocketFamilies(filter));
   return RefuseTerminalInput(filter);

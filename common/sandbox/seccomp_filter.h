@@ -17,7 +17,7 @@ namespace sassay::sandbox_internal {
 // (io_uring, userfaultfd, bpf, keyctl, perf_event_open); socket families that network namespaces do not isolate (vsock)
 // or that nobody needs; typing into a terminal (TIOCSTI). clone3 answers ENOSYS, since its flags cannot be seen by a
 // filter; glibc then uses clone. Programs of another architecture (i386, x32) are killed. `allow_personality` leaves
-// ptrace and personality out of the list.
+// personality out of the list.
 absl::StatusOr<std::shared_ptr<UniqueFd>> MakeSeccompFilter(bool allow_personality);
 
 }  // namespace sassay::sandbox_internal

@@ -55,6 +55,7 @@ absl::Status CheckReport(const ExitReport& report) {
     return absl::DeadlineExceededError(absl::StrCat("nvdisasm was ", DescribeExit(report)));
   }
   if (report.Succeeded()) return absl::OkStatus();
+  RETURN_IF_ERROR(SandboxFailure(report));
   absl::string_view first = report.stderr_text;
   first = absl::StripAsciiWhitespace(first.substr(0, first.find('\n')));
   return absl::InvalidArgumentError(absl::StrCat("nvdisasm refuses the cubin: ", DescribeExit(report), ": ", first));

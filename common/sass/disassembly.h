@@ -30,7 +30,8 @@ using Disassembly = std::map<std::string, std::vector<SassInstruction>>;
 Disassembly ParseDisassembly(absl::string_view untrusted_text);
 
 // Runs nvdisasm in a sandbox (it parses a hostile file). NOT_FOUND with the command that mends it where there is no
-// disassembler; INVALID_ARGUMENT if it refuses the cubin; DEADLINE_EXCEEDED; FAILED_PRECONDITION without a sandbox.
+// disassembler; INVALID_ARGUMENT if it refuses the cubin; DEADLINE_EXCEEDED; FAILED_PRECONDITION without a sandbox,
+// UNAVAILABLE if it did not start.
 absl::StatusOr<Disassembly> Disassemble(const Toolchain& toolchain, absl::string_view untrusted_cubin,
                                         absl::Duration timeout = absl::Seconds(60),
                                         const AllowUnsandboxed* unsandboxed = nullptr);

@@ -81,11 +81,12 @@ absl::StatusOr<Assembly> AssemblePtx(const Toolchain& toolchain, const sassay::v
                                        work + "/kernel.ptx", work + "/kernel.cubin"));
   command.environment = {{"PATH", "/usr/bin:/bin"}};
   SandboxPolicy policy = MakePolicy(toolchain, folder.path().string());
-  policy.cpu_time = timeout;
+  policy.cpu_time = timeout + absl::Seconds(2);  // so that the deadline is what ends it, and says so
   ASSIGN_OR_RETURN(command, unsandboxed != nullptr ? WrapWithoutSandbox(command, policy, *unsandboxed)
                                                    : WrapInSandbox(command, policy));
   Assembly assembly;
   ASSIGN_OR_RETURN(assembly.report, RunToCompletion(command, timeout));
+  RETURN_IF_ERROR(SandboxFailure(assembly.report));
   if (!assembly.report.Succeeded()) return assembly;
   ASSIGN_OR_RETURN(assembly.cubin, ReadUntrustedFile(folder.path() / "kernel.cubin"));
   return assembly;

@@ -49,7 +49,8 @@ std::string SymbolOf(absl::string_view function, const v1::Bundle& bundle) {
     if (kernel.symbol() == function) return std::string(function);
   }
   for (const auto& kernel : bundle.kernels()) {
-    absl::string_view name = kernel.name();
+    const std::string demangled = Demangle(kernel.symbol());
+    absl::string_view name = demangled;
     if (absl::ConsumePrefix(&name, "void ")) name = absl::StripLeadingAsciiWhitespace(name);
     if (absl::ConsumePrefix(&name, function) && (name.empty() || name[0] == '(' || name[0] == '<')) {
       return kernel.symbol();

@@ -72,7 +72,6 @@ SandboxPolicy RunnerSandbox(absl::string_view device, const fs::path& program,
   SandboxPolicy policy;
   ShowProgram(policy, program);
   for (const fs::path& extra : extra_programs) ShowReadOnly(policy, extra.parent_path().parent_path());
-  policy.loopback = !extra_programs.empty();
   // Threads count, too: the emulator's (one per core), the driver's, the tool's; and on old kernels those of all
   // runners.
   policy.processes = kProcesses;

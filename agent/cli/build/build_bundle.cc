@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,10 @@
 #include "agent/compile/compiler.h"
 #include "agent/compile/sources.h"
 #include "agent/render/text.h"
+#include "agent/submit/interrupt.h"
 #include "common/base/status_macros.h"
 #include "common/bundle/bundle.h"
+#include "common/process/subprocess.h"
 
 namespace sassay::agent {
 namespace {
@@ -40,13 +43,24 @@ v1::EntryAbi ParseAbi(const std::string& text) {
   return text == "tvm_ffi" ? v1::ENTRY_ABI_TVM_FFI : v1::ENTRY_ABI_UNSPECIFIED;
 }
 
+// As the user's working folder has them; the sandbox has another one.
+std::vector<std::string> Absolute(const std::string& working_directory, std::vector<std::string> folders) {
+  for (std::string& folder : folders) {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::path(working_directory) / folder;
+    const std::filesystem::path real = std::filesystem::canonical(path, error);
+    folder = (error ? std::filesystem::absolute(path) : real).string();
+  }
+  return folders;
+}
+
 absl::StatusOr<CompileOutcome> Compile(Session& session, const CandidateArguments& arguments,
                                        const Toolchain& toolchain) {
   const Settings& settings = session.settings();
   CompileRequest request;
   ASSIGN_OR_RETURN(request.sources, LoadSources(arguments.paths));
   request.arch = settings.Text("arch");
-  request.include_directories = arguments.include_directories;
+  request.include_directories = Absolute(session.terminal().working_directory, arguments.include_directories);
   request.defines = arguments.defines;
   CompilerOptions options;
   options.toolchain = toolchain;
@@ -98,6 +112,8 @@ class CaptureStep {
 
 void AddWarnings(const CompiledCandidate& compiled, const v1::Bundle& bundle, std::vector<std::string>& warnings) {
   warnings.insert(warnings.end(), compiled.compilation.warnings().begin(), compiled.compilation.warnings().end());
+  if (!compiled.sass_families_missing.empty())
+    warnings.push_back(absl::StrCat("SASS families are unknown: ", compiled.sass_families_missing));
   if (!compiled.unsandboxed_reason.empty())
     warnings.push_back(absl::StrCat("compiled without a sandbox: ", compiled.unsandboxed_reason));
   for (const v1::LaunchPlan& plan : bundle.plans()) {
@@ -105,12 +121,19 @@ void AddWarnings(const CompiledCandidate& compiled, const v1::Bundle& bundle, st
   }
 }
 
+// Names and SASS families depend on tools that are not part of the compilation.
+v1::KernelFacts Canonical(v1::KernelFacts facts) {
+  facts.clear_name();
+  facts.clear_sass_families();
+  return facts;
+}
+
 v1::Bundle Assemble(const CompiledCandidate& compiled, const capture::CaptureResult& captured) {
   v1::Bundle bundle;
   *bundle.mutable_compilation() = compiled.compilation;
   bundle.set_cubin(compiled.cubin);
   bundle.set_ptx(compiled.ptx);
-  bundle.mutable_kernels()->Add(compiled.kernels.begin(), compiled.kernels.end());
+  for (const v1::KernelFacts& facts : compiled.kernels) *bundle.add_kernels() = Canonical(facts);
   bundle.mutable_sources()->Add(compiled.sources.begin(), compiled.sources.end());
   bundle.set_source_sha256(SourceDigest(bundle.sources()));
   for (const capture::WorkloadCapture& capture : captured.workloads) *bundle.add_plans() = *capture.plan;
@@ -121,6 +144,7 @@ absl::StatusOr<BuiltBundle> Finish(const CompiledCandidate& compiled, const capt
   BuiltBundle built;
   ASSIGN_OR_RETURN(built.bytes, SerializeBundle(Assemble(compiled, captured)));
   ASSIGN_OR_RETURN(built.bundle, ParseBundle(built.bytes));
+  built.kernels = compiled.kernels;
   built.compile_cached = compiled.from_cache;
   built.compile_time = compiled.wall;
   built.capture_time = captured.wall;
@@ -152,6 +176,8 @@ absl::StatusOr<BuildOutcome> BuildBundle(Session& session, const CandidateArgume
                                          const std::vector<v1::Workload>& workloads) {
   const auto spinner = session.interactive() ? std::make_unique<Spinner>(session.progress()) : nullptr;
   ASSIGN_OR_RETURN(const Toolchain toolchain, FindConfiguredToolchain(session.settings()));
+  // What lies in temporary folders goes away as the stack unwinds.
+  const InterruptHandler interrupts([](int) { CancelEveryRun(); });
   const absl::Time begin = absl::Now();
   ASSIGN_OR_RETURN(CompileOutcome outcome, Compile(session, arguments, toolchain));
   if (auto* verdict = std::get_if<v1::Verdict>(&outcome)) {

@@ -9,7 +9,9 @@
 namespace sassay::agent {
 
 void AddCandidateArguments(CLI::App& command, CandidateArguments& arguments, const std::string& placeholder) {
-  command.add_option(placeholder, arguments.paths, "source files, a folder, or a FlashInfer solution JSON")
+  command
+      .add_option(placeholder, arguments.paths,
+                  "source files (compiled as one translation unit), a folder, or a FlashInfer solution JSON")
       ->required()
       ->type_name("");
   command.add_option("-I", arguments.include_directories, "folder for #include <...>; may be given several times")

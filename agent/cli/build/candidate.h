@@ -32,6 +32,8 @@ void AddCandidateArguments(CLI::App& command, CandidateArguments& arguments, con
 struct BuiltBundle {
   std::string bytes;
   v1::Bundle bundle;
+  // With names and SASS families, which the bundle leaves out; empty if it was read from a file.
+  std::vector<v1::KernelFacts> kernels;
   bool compile_cached = false;
   absl::Duration compile_time;
   absl::Duration capture_time;

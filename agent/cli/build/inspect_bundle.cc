@@ -8,28 +8,12 @@
 #include "common/base/status_macros.h"
 #include "common/bundle/bundle.h"
 #include "common/bundle/cubin.h"
-#include "common/bundle/demangle.h"
+#include "common/bundle/kernel_facts.h"
 
 namespace sassay::agent {
 namespace {
 
 using ClaimedFacts = std::map<std::string, v1::KernelFacts>;
-
-// Of a kernel that does not say.
-constexpr uint32_t kDefaultMaxThreads = 1024;
-
-v1::KernelFacts FactsOf(const CubinKernel& kernel) {
-  v1::KernelFacts facts;
-  facts.set_symbol(kernel.symbol);
-  facts.set_name(Demangle(kernel.symbol));
-  facts.set_registers(kernel.registers);
-  facts.set_static_shared_bytes(kernel.static_shared_bytes);
-  facts.set_stack_bytes(kernel.stack_bytes);
-  facts.set_max_threads_per_block(kernel.max_threads_per_block == 0 ? kDefaultMaxThreads
-                                                                    : kernel.max_threads_per_block);
-  for (const KernelParameter& parameter : kernel.parameters) facts.add_parameter_bytes(parameter.size_bytes);
-  return facts;
-}
 
 void AddKernel(const CubinKernel& kernel, const ClaimedFacts& claimed, v1::Inspection& inspection) {
   v1::KernelFacts& facts = *inspection.add_kernels();
@@ -41,7 +25,6 @@ void AddKernel(const CubinKernel& kernel, const ClaimedFacts& claimed, v1::Inspe
   }
   facts.set_spill_store_bytes(found->second.spill_store_bytes());
   facts.set_spill_load_bytes(found->second.spill_load_bytes());
-  *facts.mutable_sass_families() = found->second.sass_families();
   if (found->second.registers() != facts.registers()) {
     inspection.add_warnings(absl::StrCat("kernel ", kernel.symbol, " has ", facts.registers(),
                                          " registers, the bundle says ", found->second.registers()));
@@ -66,14 +49,14 @@ void AddKernels(const v1::Bundle& bundle, v1::Inspection& inspection) {
 }
 
 void AddFamilies(absl::string_view untrusted_cubin, const Disassembler& disassembler, v1::Inspection& inspection) {
+  for (v1::KernelFacts& facts : *inspection.mutable_kernels()) facts.clear_sass_families();
   const absl::StatusOr<Disassembly> disassembly = disassembler(untrusted_cubin);
   if (!disassembly.ok()) {
-    inspection.add_warnings(absl::StrCat("SASS families are the compiler's words: ", disassembly.status().message()));
+    inspection.add_warnings(absl::StrCat("SASS families are unknown: ", disassembly.status().message()));
     return;
   }
   for (v1::KernelFacts& facts : *inspection.mutable_kernels()) {
     const auto found = disassembly->find(facts.symbol());
-    facts.clear_sass_families();
     if (found == disassembly->end()) continue;
     for (const auto& [family, count] : CountFamilies(found->second)) (*facts.mutable_sass_families())[family] = count;
   }

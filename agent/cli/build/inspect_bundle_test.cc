@@ -35,6 +35,7 @@ TEST(InspectBundleTest, FamiliesComeFromTheDisassemblyAndNotFromTheBundle) {
   const v1::Inspection inspection = *InspectBundle(*SerializeBundle(bundle), disassembler);
   EXPECT_EQ(inspection.kernels(0).sass_families().count("GMMA"), 0u);
   EXPECT_EQ(inspection.kernels(0).sass_families().at("HMMA"), 1u);
+  EXPECT_TRUE(InspectBundle(*SerializeBundle(bundle), NoDisassembler)->kernels(0).sass_families().empty());
 }
 
 TEST(InspectBundleTest, RefusesWhatIsNoBundle) {

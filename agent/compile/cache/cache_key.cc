@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 
 // A digest over strings whose boundaries count.
 class KeyStream {

@@ -18,7 +18,7 @@ using sassay::v1::Bundle;
 using sassay::v1::Verdict;
 using sassay::v1::VerdictDetails;
 
-constexpr absl::string_view kMagic = "sassay-compile-2\n";
+constexpr absl::string_view kMagic = "sassay-compile-3\n";
 constexpr size_t kDigestBytes = 32;
 // When the folder is full it is emptied down to this share, so that not every Put has to.
 constexpr double kKeep = 0.8;

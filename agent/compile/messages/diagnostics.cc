@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/compile/messages/ptx_lines.h"
+#include "common/base/utf8.h"
 #include "common/bundle/demangle.h"
 
 namespace sassay {
@@ -55,6 +56,13 @@ const std::regex& ToolGeneral() {
   return *pattern;
 }
 
+// kernel.cu:2: undefined reference to `f'; or ld: a.o:kernel.cu:2: …; or kernel.cu:(.text+0x5): …
+const std::regex& LinkerLine() {
+  static const auto* pattern = new std::regex(
+      R"(^(?:\S*/?ld: )?(?:[^\s:]+\.o:)?([^\s:]+):(?:(\d+)|\([^)]*\)): ((?:undefined reference to|multiple definition of) .*)$)");
+  return *pattern;
+}
+
 std::string Severity(absl::string_view word) {
   if (absl::EqualsIgnoreCase(word, "warning")) return "warning";
   return word == "note" || word == "remark" ? "note" : "error";
@@ -82,7 +90,15 @@ class Parser {
     previous_ = std::move(text);
   }
 
-  std::vector<Diagnostic> Take() { return std::move(diagnostics_); }
+  // Headers of other people may be in any encoding, and a cut may go through a character.
+  std::vector<Diagnostic> Take() {
+    for (Diagnostic& diagnostic : diagnostics_) {
+      diagnostic.set_message(ToUtf8(diagnostic.message()));
+      diagnostic.set_source_text(ToUtf8(diagnostic.source_text()));
+      diagnostic.set_file(ToUtf8(diagnostic.file()));
+    }
+    return std::move(diagnostics_);
+  }
 
  private:
   bool Begin(const std::string& line) {
@@ -91,6 +107,8 @@ class Parser {
     if (std::regex_match(line, m, GccLine())) return Add(m[4], m[1], Number(m[2]), Number(m[3]), m[5]);
     if (std::regex_match(line, m, PtxasLine())) return AddAtPtxLine(m[2], Number(m[1]), m[3]);
     if (std::regex_match(line, m, PtxasGeneral())) return AddFromPtxas(m[1], m[2]);
+    if (tool_ == NvccTool::kLinker && std::regex_match(line, m, LinkerLine()))
+      return Add("error", m[1], Number(m[2]), 0, m[3]);
     if (std::regex_match(line, m, ToolGeneral())) return AddFromTool(m[1], m[2]);
     return false;
   }
@@ -141,6 +159,8 @@ class Parser {
       message = std::string(rest);
     }
     if (absl::StartsWith(message, "ld returned")) return true;
+    // Where the next line's reference stands; and what follows from it.
+    if (absl::EndsWith(message, "':") || absl::StartsWith(message, "final link failed")) return true;
     if (severity.empty() && tool_ != NvccTool::kLinker) return false;
     New(severity.empty() ? "error" : severity, message);
     return true;
@@ -187,15 +207,24 @@ class Parser {
     return text.empty() ? "" : absl::StrCat(": ", text.substr(0, 120));
   }
 
-  // Paths inside messages.
+  // Paths inside messages, where they begin a path: "./" is no part of "../common.h".
   std::string Clean(absl::string_view message) const {
     std::string clean(absl::StripAsciiWhitespace(message));
     for (const auto& [path, name] : context_.path_names) {
-      for (size_t at = clean.find(path); at != std::string::npos; at = clean.find(path, at + name.size())) {
-        clean.replace(at, path.size(), name);
+      for (size_t at = clean.find(path); at != std::string::npos; at = clean.find(path, at)) {
+        if (at > 0 && IsOfPath(clean[at - 1])) {
+          at += path.size();
+        } else {
+          clean.replace(at, path.size(), name);
+          at += name.size();
+        }
       }
     }
     return clean;
+  }
+
+  static bool IsOfPath(unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
   }
 
   NvccTool tool_;

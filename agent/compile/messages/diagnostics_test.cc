@@ -50,6 +50,41 @@ TEST_F(DiagnosticsTest, ReadsTheFrontEnd) {
   EXPECT_EQ(found[1].line(), 3u);
 }
 
+TEST_F(DiagnosticsTest, KeepsPathsThatOnlyEndLikeOneOfOurs) {
+  context_.path_names.insert(context_.path_names.begin() + 2, {"./", ""});
+  auto found = Parse(NvccTool::kHostCompiler,
+                     "./kernel.cu:1:10: fatal error: ../common.h: No such file or directory\n"
+                     "/candidate/kernel.cu:2:1: error: in file included from ./kernel.cu\n");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(DiagnosticLine(found[0]), "kernel.cu:1: error: ../common.h: No such file or directory");
+  EXPECT_EQ(found[1].message(), "in file included from kernel.cu");
+}
+
+TEST_F(DiagnosticsTest, ReadsTheLinker) {
+  auto found =
+      Parse(NvccTool::kLinker,
+            "/usr/bin/ld: kernel.o: in function `run':\n"
+            "/candidate/kernel.cu:2: undefined reference to `nowhere'\n"
+            "/usr/bin/ld: b.o:/candidate/kernel.cu:3: multiple definition of `run'; a.o:a.cu:1: first defined here\n"
+            "tmp.cpp:(.text+0x5): undefined reference to `other'\n"
+            "/usr/bin/ld: k.so: hidden symbol `nowhere' isn't defined\n"
+            "/usr/bin/ld: final link failed: bad value\n"
+            "collect2: error: ld returned 1 exit status\n");
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(DiagnosticLine(found[0]), "kernel.cu:2: error: undefined reference to `nowhere'");
+  EXPECT_EQ(found[0].source_text(), "    x = 3;");
+  EXPECT_EQ(found[1].line(), 3u);
+  EXPECT_EQ(DiagnosticLine(found[2]), "tmp.cpp: error: undefined reference to `other'");
+  EXPECT_EQ(found[3].message(), "k.so: hidden symbol `nowhere' isn't defined");
+}
+
+TEST_F(DiagnosticsTest, MakesUtf8OfOtherEncodings) {
+  auto found = Parse(NvccTool::kFrontEnd, "/build/x.h(2): error: unexpected \"\xe9\"\n  int \xe9;\n      ^\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].message(), "unexpected \"?\"");
+  EXPECT_EQ(found[0].source_text(), "int ?;");
+}
+
 TEST_F(DiagnosticsTest, ReadsTheHostCompiler) {
   auto found = Parse(NvccTool::kHostCompiler,
                      "/candidate/kernel.cu:2:10: fatal error: foo.h: No such file or directory\n"
@@ -82,7 +117,7 @@ TEST_F(DiagnosticsTest, MapsPtxasToTheSource) {
   EXPECT_EQ(found[2].severity(), "warning");
 }
 
-TEST_F(DiagnosticsTest, ReadsTheLinker) {
+TEST_F(DiagnosticsTest, ReadsWhereALinkerMissesASymbol) {
   auto found = Parse(NvccTool::kLinker,
                      "/usr/bin/ld: /build/kernel.o: relocation R_X86_64_32 against symbol `x' can not be used when "
                      "making a shared object\n"

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/compile/messages/diagnostics.h"
 
@@ -41,6 +42,36 @@ bool SaysOtherTarget(absl::string_view message) { return MentionsOneOf(message, 
 
 bool MissesVendorHeader(absl::string_view message) {
   return absl::StrContains(message, "No such file") && MentionsOneOf(message, kVendorHeaders);
+}
+
+bool IsLocated(const sassay::v1::Diagnostic& diagnostic) { return diagnostic.line() != 0; }
+
+// A message with a line speaks of the source, which may say "out of memory" itself; only a tool that broke off says it
+// in its own first words.
+bool LocatedErrorSaysExhausted(const StepFailure& failure) {
+  return AnyError(failure, [](absl::string_view message) {
+    const std::string lower = absl::AsciiStrToLower(message);
+    if (absl::StartsWith(lower, "error while writing")) return MentionsOneOf(lower, kExhausted);
+    return std::any_of(std::begin(kExhausted), std::end(kExhausted),
+                       [&](absl::string_view word) { return absl::StartsWith(lower, word); });
+  });
+}
+
+// Lines of the output that are neither about a line of the source nor an excerpt of it (those are indented).
+bool ToolSaysExhausted(const StepFailure& failure) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(failure.text, '\n');
+  return std::any_of(lines.begin(), lines.end(), [&](absl::string_view line) {
+    if (line.empty() || absl::ascii_isspace(static_cast<unsigned char>(line[0]))) return false;
+    const auto quotes = [&](const auto& d) { return IsLocated(d) && absl::StrContains(line, d.message()); };
+    return MentionsOneOf(line, kExhausted) &&
+           std::none_of(failure.diagnostics.begin(), failure.diagnostics.end(), quotes);
+  });
+}
+
+bool SaysExhausted(const StepFailure& failure) {
+  const auto located_error = [](const auto& d) { return IsLocated(d) && d.severity() == "error"; };
+  const bool located = std::any_of(failure.diagnostics.begin(), failure.diagnostics.end(), located_error);
+  return LocatedErrorSaysExhausted(failure) || (!located && ToolSaysExhausted(failure));
 }
 
 // Processor time and memory killers end in SIGKILL, file size in SIGXFSZ.
@@ -96,18 +127,39 @@ Verdict NewVerdict(VerdictCode code, std::string reason, absl::Duration wall) {
 }  // namespace
 
 VerdictCode ClassifyFailure(const StepFailure& failure) {
-  if (KilledByLimit(failure.status) || MentionsOneOf(failure.text, kExhausted))
-    return sassay::v1::VERDICT_CODE_COMPILE_LIMIT;
+  if (KilledByLimit(failure.status) || SaysExhausted(failure)) return sassay::v1::VERDICT_CODE_COMPILE_LIMIT;
   if (failure.tool == NvccTool::kPtxas && AnyError(failure, SaysOtherTarget))
     return sassay::v1::VERDICT_CODE_WRONG_ARCH_PTX;
   if (AnyError(failure, MissesVendorHeader)) return sassay::v1::VERDICT_CODE_FORBIDDEN_LIBRARY;
   return CodeOfTool(failure.tool);
 }
 
+std::vector<std::string> RepairNotes(const StepFailure& failure) {
+  const auto outside = [](absl::string_view message) {
+    return absl::StrContains(message, "../") && absl::StrContains(message, "No such file");
+  };
+  const auto twice = [](absl::string_view message) {
+    return absl::StrContains(message, "has already been defined") || absl::StrContains(message, "redefinition of");
+  };
+  std::vector<std::string> notes;
+  if (AnyError(failure, outside)) {
+    notes.push_back(
+        "files above the folder of the first source are no part of the candidate: name the folder that holds both "
+        "instead of the file");
+  }
+  if (failure.compiled_files > 1 && AnyError(failure, twice)) {
+    notes.push_back(
+        "the files of a candidate are compiled as one translation unit, because it has one cubin: give static names "
+        "of different files names of their own, or a namespace each");
+  }
+  return notes;
+}
+
 Verdict FailureVerdict(const StepFailure& failure, absl::Duration wall) {
   VerdictCode code = ClassifyFailure(failure);
   Verdict verdict = NewVerdict(code, Reason(failure, code), wall);
   for (const auto& diagnostic : failure.diagnostics) *verdict.mutable_details()->add_diagnostics() = diagnostic;
+  for (std::string& note : RepairNotes(failure)) verdict.mutable_details()->add_notes(std::move(note));
   return verdict;
 }
 

@@ -40,6 +40,55 @@ TEST(ClassifyFailure, TellsLimitsFromErrors) {
   EXPECT_EQ(ClassifyFailure(Failure(NvccTool::kFrontEnd, 128 + SIGSEGV, "")), sassay::v1::VERDICT_CODE_NVCC_ERROR);
 }
 
+TEST(ClassifyFailure, DoesNotTakeTheSourcesWordsForTheTools) {
+  StepFailure quoted{NvccTool::kFrontEnd,
+                     2,
+                     "/candidate/k.cu(1): error: identifier \"x\" is undefined\n"
+                     "  if (x) printf(\"out of memory\\n\");\n      ^\n",
+                     {}};
+  quoted.diagnostics.emplace_back().set_severity("error");
+  quoted.diagnostics[0].set_line(1);
+  quoted.diagnostics[0].set_message("identifier \"x\" is undefined");
+  EXPECT_EQ(ClassifyFailure(quoted), sassay::v1::VERDICT_CODE_NVCC_ERROR);
+  StepFailure asserted{
+      NvccTool::kFrontEnd, 2, "/candidate/k.cu(1): error: static assertion failed with \"out of memory\"", {}};
+  asserted.diagnostics.emplace_back().set_severity("error");
+  asserted.diagnostics[0].set_line(1);
+  asserted.diagnostics[0].set_message("static assertion failed with \"out of memory\"");
+  EXPECT_EQ(ClassifyFailure(asserted), sassay::v1::VERDICT_CODE_NVCC_ERROR);
+  // A warning that quotes the source, and then an error of another kind.
+  StepFailure warned{NvccTool::kLinker,
+                     1,
+                     "/candidate/k.cu(1): warning #177-D: variable \"out of memory\" unused\n"
+                     "  auto m = \"out of memory\";\n"
+                     "ld: undefined reference to `f'\n",
+                     {}};
+  warned.diagnostics.emplace_back().set_severity("warning");
+  warned.diagnostics[0].set_line(1);
+  warned.diagnostics[0].set_message("variable \"out of memory\" unused");
+  EXPECT_EQ(ClassifyFailure(warned), sassay::v1::VERDICT_CODE_LINK_ERROR);
+}
+
+TEST(ClassifyFailure, BelievesAToolThatRanOut) {
+  EXPECT_EQ(ClassifyFailure({NvccTool::kFrontEnd, 2, "virtual memory exhausted: Cannot allocate memory\n", {}}),
+            sassay::v1::VERDICT_CODE_COMPILE_LIMIT);
+  StepFailure disk{NvccTool::kFrontEnd, 4, "", {}};
+  disk.diagnostics.emplace_back().set_severity("error");
+  disk.diagnostics[0].set_line(7);
+  disk.diagnostics[0].set_message("error while writing generated C++ file: No space left on device");
+  EXPECT_EQ(ClassifyFailure(disk), sassay::v1::VERDICT_CODE_COMPILE_LIMIT);
+}
+
+TEST(RepairNotes, NameOurOwnRules) {
+  const StepFailure outside = Failure(NvccTool::kFrontEnd, 1, "../common.h: No such file or directory");
+  EXPECT_THAT(RepairNotes(outside), ::testing::ElementsAre(HasSubstr("name the folder that holds both")));
+  StepFailure twice = Failure(NvccTool::kFrontEnd, 2, "function \"kernel\" has already been defined");
+  EXPECT_THAT(RepairNotes(twice), ::testing::IsEmpty());
+  twice.compiled_files = 2;
+  EXPECT_THAT(RepairNotes(twice), ::testing::ElementsAre(HasSubstr("one translation unit")));
+  EXPECT_THAT(FailureVerdict(twice, absl::Seconds(1)).details().notes(0), HasSubstr("one translation unit"));
+}
+
 TEST(ClassifyFailure, NamesVendorLibraries) {
   EXPECT_EQ(ClassifyFailure(Failure(NvccTool::kFrontEnd, 1, "cublas_v2.h: No such file or directory")),
             sassay::v1::VERDICT_CODE_FORBIDDEN_LIBRARY);
