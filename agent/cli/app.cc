@@ -12,6 +12,7 @@
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/invocation.h"
 #include "agent/cli/usage_error.h"
+#include "agent/render/text.h"
 #include "agent/submit/rpc_error.h"
 
 namespace sassay::agent {
@@ -29,7 +30,7 @@ constexpr char kFooter[] =
     "Exit status: 0 the candidate is CORRECT, 1 the candidate is at fault, 2 usage, 3 infrastructure (worth "
     "retrying).\n"
     "Settings: flag > SASSAY_* variable > .sassay.json of the project > ~/.config/sassay/config.json; see `config "
-    "show`.";
+    "show`. A project's file may not name the service or credentials.";
 
 void AddCommands(CLI::App& root, Invocation& invocation) {
   AddCompileCommand(root, invocation);
@@ -48,6 +49,8 @@ int RunAction(const Invocation& invocation, const Terminal& terminal) {
   absl::StatusOr<Settings> settings =
       Settings::Resolve({invocation.flags, terminal.environment, terminal.working_directory});
   if (!settings.ok()) return ReportFailure(terminal, invocation.json, settings.status(), "");
+  for (const std::string& warning : settings->warnings())
+    *terminal.err << "mini-ptx-agent: warning: " << Printable(warning) << "\n" << std::flush;
   Session session(terminal, *std::move(settings), invocation.json);
   return invocation.action(session);
 }

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -82,6 +83,27 @@ TEST_F(AppTest, BundleWithSeveralPlansNeedsAWorkloadAndSuggestsOne) {
   EXPECT_EQ(Run({"submit", bundle, "--workload", "gemm/M=3"}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("Did you mean \"gemm/M=1\"?"));
   EXPECT_EQ(Run({"submit", bundle, "--workload", "gemm/M=2"}), 0);
+}
+
+TEST_F(AppTest, CompileOptionsForABundleAreAnError) {
+  const std::string bundle = WriteBundle({"gemm/M=1"});
+  EXPECT_EQ(Run({"submit", bundle, "--arch", "sm_100a"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--arch is of no effect"));
+  EXPECT_EQ(Run({"submit", bundle, "-D", "FOO"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("-D is of no effect"));
+  EXPECT_EQ(profiler_.submissions, 0);
+}
+
+TEST_F(AppTest, DefinitionAloneSaysWhichSizeItIsTakenFor) {
+  EXPECT_EQ(Run({"compile", "nothing.cu", "--workload", "gemm_n256_k256"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("gemm_n256_k256 names no size; taking gemm_n256_k256/M=256"));
+  Run({"compile", "nothing.cu", "--workload", "gemm_n256_k256/M=64"});
+  EXPECT_THAT(err_.str(), Not(HasSubstr("taking")));
+}
+
+TEST_F(AppTest, MisspelledWorkloadIsNamedAlsoWhereNoServiceAnswers) {
+  EXPECT_EQ(Run({"submit", "nothing.cu", "--workload", "gemm_n256_k265/M=256", "--token-file", "/nowhere"}), 2);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("gemm_n256_k256"), HasSubstr("--token-file /nowhere")));
 }
 
 TEST_F(AppTest, DetachPrintsTheIdAlone) {

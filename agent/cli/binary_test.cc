@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/process/subprocess.h"
 #include "gmock/gmock.h"
@@ -22,11 +23,27 @@ class BinaryTest : public ::testing::Test {
  protected:
   BinaryTest() : folder_(*TemporaryDirectory::Create("binary")) {}
 
+  // A bwrap that does something else at its `start`-th start only.
+  void AtSandboxStart(int start, const std::string& action) {
+    const std::string starts = (folder_.path() / "starts").string();
+    fs::create_directories(folder_.path() / "bin");
+    fs::remove(starts);
+    Write("bin/bwrap", absl::StrCat("#!/bin/sh\necho x >> ", starts, "\nif [ $(wc -l < ", starts, ") = ", start,
+                                    " ]; then\n", action, "\nfi\nexec /usr/bin/bwrap \"$@\"\n"));
+    fs::permissions(folder_.path() / "bin/bwrap", fs::perms::owner_all);
+  }
+  // As on a machine that is out of processes.
+  void FailSandboxAt(int start) {
+    AtSandboxStart(start, "echo 'bwrap: Creating new namespace failed: Resource temporarily unavailable' >&2; exit 1");
+  }
   ExitReport Run(std::vector<std::string> arguments) {
     Command command;
     command.argv = {std::string(std::getenv("SASSAY_TEST_BIN")) + "/mini-ptx-agent"};
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-    command.environment = {{"HOME", folder_.path()}, {"PATH", "/usr/local/bin:/usr/bin:/bin"}};
+    fs::create_directories(folder_.path() / "tmp");
+    command.environment = {{"HOME", folder_.path()},
+                           {"TMPDIR", folder_.path() / "tmp"},
+                           {"PATH", (folder_.path() / "bin").string() + ":/usr/local/bin:/usr/bin:/bin"}};
     command.working_directory = folder_.path();
     return *RunToCompletion(command, absl::Minutes(5));
   }
@@ -70,6 +87,57 @@ TEST_F(BinaryTest, CompileErrorIsAVerdictWithFileLineAndSourceAndNoPathsOfTheMac
   EXPECT_EQ(verdict["details"]["diagnostics"][0]["line"], 1);
   EXPECT_THAT(report.stdout_text, Not(HasSubstr(folder_.path().string())));
   EXPECT_FALSE(fs::exists(folder_.path() / "broken.bundle"));
+}
+
+TEST_F(BinaryTest, SandboxThatDoesNotStartIsNobodysCompileErrorAndIsNotRemembered) {
+  for (const int start : {2, 3, 4, 5}) {  // nvcc's plan, front end, ptxas, host compiler
+    const std::vector<std::string> compile = {"compile", Example("gemm_naive.cu"),     "--workload", kWorkload,
+                                              "-D",      absl::StrCat("START=", start)};
+    FailSandboxAt(start);
+    const ExitReport failed = Run(compile);
+    EXPECT_EQ(failed.exit_code, 3) << start << failed.stdout_text;
+    EXPECT_THAT(failed.stderr_text, HasSubstr("sandbox did not start")) << start;
+    fs::remove_all(folder_.path() / "bin");
+    EXPECT_EQ(Run(compile).exit_code, 0) << start;
+  }
+}
+
+TEST_F(BinaryTest, MissingDisassemblyIsAWarningAndChangesNoDigest) {
+  const std::vector<std::string> compile = {"compile", Example("gemm_naive.cu"), "--workload", kWorkload, "--json"};
+  const fs::path tools = ".local/lib/python3.11/site-packages/nvidia/cu13/bin";
+  fs::create_directories(folder_.path() / tools);
+  Write((tools / "nvdisasm").string(), "#!/bin/sh\necho nothing\n");
+  fs::permissions(folder_.path() / tools / "nvdisasm",
+                  fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  FailSandboxAt(6);
+  const ExitReport without = Run(compile);
+  ASSERT_EQ(without.exit_code, 0) << without.stderr_text;
+  fs::remove_all(folder_.path() / "bin");
+  const ExitReport with = Run(compile);
+  const Json a = Json::parse(without.stdout_text), b = Json::parse(with.stdout_text);
+  EXPECT_THAT(a["warnings"].dump(), HasSubstr("SASS families are unknown"));
+  EXPECT_FALSE(a["kernels"][0].contains("sass_families"));
+  EXPECT_EQ(b.value("compile_cached", false), false);
+  EXPECT_EQ(a["bundle_sha256"], b["bundle_sha256"]);
+}
+
+TEST_F(BinaryTest, InterruptedCompilationLeavesNothingBehind) {
+  for (const char* signal : {"TERM", "INT"}) {
+    AtSandboxStart(3, absl::StrCat("kill -", signal, " $PPID; exec sleep 1000"));
+    const ExitReport report = Run({"compile", Example("gemm_naive.cu"), "--workload", kWorkload});
+    EXPECT_EQ(report.exit_code, 3) << report.stderr_text;
+    EXPECT_THAT(report.stderr_text, HasSubstr("interrupted"));
+    EXPECT_TRUE(fs::is_empty(folder_.path() / "tmp"));
+  }
+}
+
+TEST_F(BinaryTest, IncludeFoldersAreThoseOfTheWorkingFolder) {
+  fs::create_directories(folder_.path() / "inc");
+  Write("inc/factor.h", "#define FACTOR 1\n");
+  const std::string source =
+      Write("kernel.cu", "#include <factor.h>\nextern \"C\" void run() { int x = FACTOR + ; }\n");
+  const ExitReport report = Run({"compile", source, "-I", "inc", "--workload", kWorkload});
+  EXPECT_THAT(report.stdout_text, AllOf(HasSubstr("expected an expression"), Not(HasSubstr("No such file"))));
 }
 
 TEST_F(BinaryTest, CaptureErrorIsAVerdictAndSubmitNeedsNoServiceForIt) {

@@ -33,7 +33,8 @@ struct Key {
   // Never printed.
   bool secret;
   // Whether a project file may set it. A project file comes with somebody's repository, so it may say what to compile
-  // and how, but not which credentials to use, which program to run as the compiler, or to go without a sandbox.
+  // and how, but not which credentials to use or who gets them and the candidate (the service, and who vouches for it),
+  // which program to run as the compiler, or to go without a sandbox.
   bool allowed_in_project;
   const char* description;
 };

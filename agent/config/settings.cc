@@ -1,7 +1,9 @@
 #include "agent/config/settings.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -35,6 +37,11 @@ fs::path FindProjectFile(const fs::path& from, const fs::path& home) {
     if (folder == home || folder == folder.parent_path()) break;
   }
   return {};
+}
+
+bool IsOurs(const fs::path& path) {
+  struct stat facts = {};
+  return !path.empty() && stat(path.c_str(), &facts) == 0 && (facts.st_uid == geteuid() || facts.st_uid == 0);
 }
 
 std::string ResolvePath(const std::string& text, const fs::path& base, const fs::path& home) {
@@ -103,8 +110,13 @@ absl::StatusOr<Settings> Settings::Resolve(const SettingsSources& sources) {
   const fs::path user = UserFilePath(sources.environment);
   std::error_code ignored;
   if (!user.empty() && fs::exists(user, ignored)) RETURN_IF_ERROR(settings.ReadLayerFromFile(user, false));
-  if (!project.empty()) RETURN_IF_ERROR(settings.ReadLayerFromFile(project, true));
+  if (IsOurs(project)) {
+    RETURN_IF_ERROR(settings.ReadLayerFromFile(project, true));
+  } else if (!project.empty()) {
+    settings.warnings_.push_back(absl::StrCat(project.string(), " is passed over: it belongs to another user."));
+  }
   RETURN_IF_ERROR(settings.ReadLayerFromEnvironment(sources.environment));
+  settings.WarnOfMisspelledVariables(sources.environment);
   RETURN_IF_ERROR(settings.ReadLayerFromFlags(sources.flags));
   return settings;
 }
@@ -136,6 +148,18 @@ absl::Status Settings::ReadLayerFromEnvironment(const std::map<std::string, std:
     Set(key.name, value, absl::StrCat("environment ", variable));
   }
   return absl::OkStatus();
+}
+
+void Settings::WarnOfMisspelledVariables(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> known;
+  for (const Key& key : Keys()) known.push_back(EnvironmentVariable(key));
+  for (const auto& [name, value] : environment) {
+    if (!absl::StartsWith(name, "SASSAY_") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    // Other programs have variables of this family, too: only what looks like ours is worth a word.
+    const std::string nearest = NearestMatch(name, known);
+    if (!nearest.empty() && EditDistance(name, nearest) <= 2)
+      warnings_.push_back(absl::StrCat("there is no variable ", name, ".", DidYouMean(name, known)));
+  }
 }
 
 absl::Status Settings::ReadLayerFromFlags(const std::map<std::string, std::string>& flags) {

@@ -36,6 +36,7 @@ std::filesystem::path UserFilePath(const std::map<std::string, std::string>& env
 // Resolved settings.
 //
 // Life cycle: made once per command by Resolve, immutable afterwards. Thread-compatible.
+// A project file counts if it belongs to the user or to root: /tmp/.sassay.json may be anybody's.
 // Failure: INVALID_ARGUMENT from Resolve names the file or variable, the key, what was expected and the nearest match.
 // Asking for a key that is not in the table is a bug of ours and ends the process.
 class Settings {
@@ -50,6 +51,9 @@ class Settings {
   std::vector<std::string> List(absl::string_view key) const;
   // "flag --arch", "environment SASSAY_ARCH", a file's path, or "default".
   const std::string& Origin(absl::string_view key) const;
+  // What is odd about the sources and no error: a variable that looks like one of ours, a project file of somebody
+  // else.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // Files that were read, project file first.
   const std::vector<std::string>& files() const { return files_; }
 
@@ -68,6 +72,9 @@ class Settings {
   void Set(absl::string_view key, std::string text, std::string origin);
 
   std::map<std::string, Value, std::less<>> values_;
+  void WarnOfMisspelledVariables(const std::map<std::string, std::string>& environment);
+
+  std::vector<std::string> warnings_;
   std::vector<std::string> files_;
   std::filesystem::path home_;
 };

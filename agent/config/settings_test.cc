@@ -1,5 +1,7 @@
 #include "agent/config/settings.h"
 
+#include <unistd.h>
+
 #include "agent/config/keys.h"
 #include "common/base/files.h"
 #include "gmock/gmock.h"
@@ -41,20 +43,20 @@ TEST_F(SettingsTest, DefaultsNameThemselves) {
 }
 
 TEST_F(SettingsTest, EachLayerOverridesTheOneBelow) {
-  WriteUser(R"({"arch": "sm_100a", "profile": "lenient", "service": "user:1", "color": "never"})");
-  WriteProject(R"({"profile": "strict", "service": "project:1", "color": "always"})");
-  sources_.environment["SASSAY_SERVICE"] = "environment:1";
+  WriteUser(R"({"arch": "sm_100a", "profile": "lenient", "device": "user", "color": "never"})");
+  WriteProject(R"({"profile": "strict", "device": "project", "color": "always"})");
+  sources_.environment["SASSAY_DEVICE"] = "environment";
   sources_.environment["SASSAY_COLOR"] = "auto";
-  sources_.flags["service"] = "flag:1";
+  sources_.flags["device"] = "flag";
   const Settings settings = *Settings::Resolve(sources_);
   EXPECT_EQ(settings.Text("arch"), "sm_100a");
   EXPECT_EQ(settings.Text("profile"), "strict");
   EXPECT_EQ(settings.Text("color"), "auto");
-  EXPECT_EQ(settings.Text("service"), "flag:1");
+  EXPECT_EQ(settings.Text("device"), "flag");
   EXPECT_THAT(settings.Origin("arch"), HasSubstr(".config/sassay/config.json"));
   EXPECT_THAT(settings.Origin("profile"), HasSubstr("project/.sassay.json"));
   EXPECT_EQ(settings.Origin("color"), "environment SASSAY_COLOR");
-  EXPECT_EQ(settings.Origin("service"), "flag --service");
+  EXPECT_EQ(settings.Origin("device"), "flag --device");
 }
 
 TEST_F(SettingsTest, UnknownKeyIsAnErrorWithTheNearestMatch) {
@@ -72,18 +74,36 @@ TEST_F(SettingsTest, WrongValueNamesWhatIsExpected) {
   EXPECT_THAT(Error(), AllOf(HasSubstr("--run-deadline"), HasSubstr("90s")));
 }
 
-TEST_F(SettingsTest, ProjectFileMayNotTouchCredentialsOrSandbox) {
-  for (const char* key : {"token", "token_file", "allow_unsandboxed", "cuda_home", "insecure"}) {
+TEST_F(SettingsTest, ProjectFileMayNotTouchCredentialsTheirReceiverOrTheSandbox) {
+  for (const char* key :
+       {"token", "token_file", "service", "ca_file", "allow_unsandboxed", "cuda_home", "insecure", "cert_file"}) {
     WriteProject(std::string(R"({")") + key + R"(": "true"})");
     EXPECT_THAT(Error(), HasSubstr("must not come from a project file")) << key;
   }
 }
 
+TEST_F(SettingsTest, ProjectFileOfAnotherUserIsPassedOver) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  WriteProject(R"({"arch": "sm_100a"})");
+  ASSERT_EQ(chown((Home() / "project/.sassay.json").c_str(), 12345, 12345), 0);
+  const Settings settings = *Settings::Resolve(sources_);
+  EXPECT_EQ(settings.Text("arch"), "sm_90a");
+  EXPECT_THAT(settings.warnings(), ElementsAre(HasSubstr("belongs to another user")));
+}
+
+TEST_F(SettingsTest, MisspelledVariableIsAWarning) {
+  sources_.environment["SASSAY_SERVCE"] = "x:1";
+  sources_.environment["SASSAY_TEST_BIN"] = "/bin";
+  sources_.environment["SASSAY_STATE_FOLDER"] = "/s";
+  EXPECT_THAT(Settings::Resolve(sources_)->warnings(),
+              ElementsAre(AllOf(HasSubstr("no variable SASSAY_SERVCE"), HasSubstr("SASSAY_SERVICE"))));
+}
+
 TEST_F(SettingsTest, PathsAreRelativeToTheirFileAndTildeIsHome) {
-  WriteProject(R"({"ca_file": "certs/ca.pem", "definitions": ["defs", "/abs"]})");
+  WriteProject(R"({"device_table": "tables/mine.json", "definitions": ["defs", "/abs"]})");
   WriteUser(R"({"token_file": "~/secret/token"})");
   const Settings settings = *Settings::Resolve(sources_);
-  EXPECT_EQ(settings.Text("ca_file"), (Home() / "project/certs/ca.pem").string());
+  EXPECT_EQ(settings.Text("device_table"), (Home() / "project/tables/mine.json").string());
   EXPECT_THAT(settings.List("definitions"), ElementsAre((Home() / "project/defs").string(), "/abs"));
   EXPECT_EQ(settings.Text("token_file"), (Home() / "secret/token").string());
 }

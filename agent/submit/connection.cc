@@ -42,15 +42,24 @@ absl::StatusOr<std::string> ReadCredential(const std::string& path, absl::string
                    " cannot be used: ", text.ok() ? "the file is empty" : std::string(text.status().message()), "."));
 }
 
-absl::StatusOr<std::string> ReadToken(const ConnectionOptions& options) {
-  if (options.token_file.empty()) return options.token;
-  ASSIGN_OR_RETURN(const std::string text, ReadCredential(options.token_file, "--token-file"));
-  const absl::string_view first_line = absl::string_view(text).substr(0, text.find('\n'));
-  const std::string token(absl::StripAsciiWhitespace(first_line));
+// gRPC ends the process over metadata with other characters. The message must not repeat the token.
+absl::StatusOr<std::string> CheckToken(absl::string_view text, absl::string_view origin) {
+  const absl::string_view token = absl::StripAsciiWhitespace(text);
   const auto visible = [](char c) { return c > ' ' && c < 0x7F; };
-  if (!token.empty() && std::all_of(token.begin(), token.end(), visible)) return token;
-  return absl::InvalidArgumentError(absl::StrCat("--token-file ", options.token_file,
-                                                 ": the first line must be the token, in printable characters."));
+  const auto bad = std::find_if_not(token.begin(), token.end(), visible);
+  if (bad == token.end()) return std::string(token);
+  return absl::InvalidArgumentError(absl::StrCat(
+      origin, ": the token must be printable characters without blanks; character ", bad - token.begin() + 1, " is \\x",
+      absl::Hex(static_cast<unsigned char>(*bad), absl::kZeroPad2), "."));
+}
+
+absl::StatusOr<std::string> ReadToken(const ConnectionOptions& options) {
+  if (options.token_file.empty()) return CheckToken(options.token, "SASSAY_TOKEN (or token of the user file)");
+  ASSIGN_OR_RETURN(const std::string text, ReadCredential(options.token_file, "--token-file"));
+  const std::string origin = absl::StrCat("--token-file ", options.token_file);
+  ASSIGN_OR_RETURN(const std::string token, CheckToken(text.substr(0, text.find('\n')), origin));
+  if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(origin, ": the first line must be the token."));
+  return token;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const ConnectionOptions& options) {

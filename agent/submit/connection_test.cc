@@ -75,6 +75,19 @@ TEST_F(ConnectionTest, TokenFromFileReachesTheService) {
   EXPECT_TRUE(GetCapabilities(**Connection::Open(options)).ok());
 }
 
+TEST_F(ConnectionTest, TokenWithAnUnprintableCharacterIsAnErrorAndWhiteSpaceAroundItIsNone) {
+  FakeProfiler profiler;
+  profiler.token = "swordfish";
+  ConnectionOptions options = profiler.Options();
+  options.token = " swordfish\r\n";
+  EXPECT_TRUE(GetCapabilities(**Connection::Open(options)).ok());
+  options.token = "sword\rfish";
+  const std::string error(Connection::Open(options).status().message());
+  EXPECT_THAT(error, AllOf(HasSubstr("SASSAY_TOKEN"), HasSubstr("character 6 is \\x0d"), Not(HasSubstr("sword"))));
+  options.token_file = Write("token", "sword fish\n");
+  EXPECT_THAT(std::string(Connection::Open(options).status().message()), HasSubstr("character 6 is \\x20"));
+}
+
 TEST_F(ConnectionTest, TlsIsVerifiedAgainstTheAuthority) {
   const Identity identity = MakeIdentity();
   grpc::SslServerCredentialsOptions tls;

@@ -74,7 +74,7 @@ grpc::Status FakeProfiler::FindMissingBlobs(grpc::ServerContext* context, const 
   return grpc::Status::OK;
 }
 
-grpc::Status FakeProfiler::WriteBlob(grpc::ServerContext*, grpc::ServerReader<v1::WriteBlobRequest>* reader,
+grpc::Status FakeProfiler::WriteBlob(grpc::ServerContext* context, grpc::ServerReader<v1::WriteBlobRequest>* reader,
                                      v1::WriteBlobResponse* response) {
   v1::WriteBlobRequest request;
   std::string sha256;
@@ -85,6 +85,12 @@ grpc::Status FakeProfiler::WriteBlob(grpc::ServerContext*, grpc::ServerReader<v1
     std::string& partial = partial_[sha256];
     if (request.offset_bytes() != partial.size()) return {grpc::INVALID_ARGUMENT, "offset_bytes leaves a gap"};
     partial += request.data();
+    if (stall_write_after_bytes > 0 && partial.size() >= stall_write_after_bytes) {
+      stall_write_after_bytes = 0;
+      const auto never = [] { return false; };
+      while (!context->IsCancelled()) mutex_.AwaitWithTimeout(absl::Condition(&never), absl::Milliseconds(5));
+      return grpc::Status::CANCELLED;
+    }
     if (break_write_after_bytes > 0 && partial.size() >= break_write_after_bytes) {
       break_write_after_bytes = 0;
       return {grpc::UNAVAILABLE, "broken on purpose"};
@@ -120,7 +126,7 @@ grpc::Status FakeProfiler::Stream(grpc::ServerContext* context, const std::strin
     if (BreaksBefore(i)) return {grpc::UNAVAILABLE, "broken on purpose"};
     v1::Event event = script[i];
     event.set_submission_id(id);
-    event.set_sequence(i + 1);
+    event.set_sequence(i < sequences.size() ? sequences[i] : i + 1);
     if (event.has_verdict() && hold_until_cancelled) {
       absl::MutexLock lock(&mutex_);
       const auto released = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cancelled_; };
@@ -147,6 +153,7 @@ grpc::Status FakeProfiler::Profile(grpc::ServerContext* context, const v1::Profi
     if (known.empty()) known = absl::StrCat("sub-", ++submissions);
     id = known;
   }
+  if (before_first_event) before_first_event();
   return Stream(context, id, 0, writer);
 }
 

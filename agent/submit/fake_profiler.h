@@ -5,6 +5,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,12 @@ class FakeProfiler final : public v1::Profiler::Service {
   std::vector<size_t> break_before_event;
   // The first write breaks after this many bytes; 0: never.
   uint64_t break_write_after_bytes = 0;
+  // Called when Profile has a submission and before it says so.
+  std::function<void()> before_first_event;
+  // Numbers of the events instead of 1, 2, …
+  std::vector<uint64_t> sequences;
+  // The first write is left without an answer after this many bytes; 0: never.
+  uint64_t stall_write_after_bytes = 0;
   // Profile and Attach hold before the verdict until Cancel.
   bool hold_until_cancelled = false;
 

@@ -13,6 +13,8 @@ struct RetryPolicy {
   absl::Duration longest_wait = absl::Seconds(10);
   // Time without any success after which to give up.
   absl::Duration give_up_after = absl::Minutes(5);
+  // How long one call that sends a blob may take; one that sent something is then made again for the rest.
+  absl::Duration write_timeout = absl::Minutes(10);
 };
 
 // The waits of one conversation. Thread-compatible.

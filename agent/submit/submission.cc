@@ -39,16 +39,15 @@ std::string Submission::id() const {
 absl::StatusOr<v1::Verdict> Submission::Follow() {
   const std::string doing =
       request_.workload().empty() ? absl::StrCat("follow ", id()) : absl::StrCat("submit ", request_.workload());
-  for (bool ever_contacted = false, noted = false;;) {
+  for (bool noted = false;;) {
     bool contacted = false;
     const grpc::Status status = ReadStream(contacted);
     if (Done()) return verdict_;
     RETURN_IF_ERROR(protocol_);
     if (stopper_.stopped()) return absl::CancelledError("stopped before the verdict");
-    ever_contacted = ever_contacted || contacted;
+    reached_ = reached_ || contacted;
     if (contacted) backoff_.Reset();
-    if (!status.ok() && (!ever_contacted || !WorthRetrying(status)))
-      return FromGrpc(status, doing, connection_.service());
+    if (!status.ok() && (!reached_ || !WorthRetrying(status))) return FromGrpc(status, doing, connection_.service());
     if (contacted || !noted) {
       listener_.on_note(absl::StrCat("connection lost (",
                                      status.ok() ? "the service ended the stream" : PlainCause(status),
@@ -78,6 +77,7 @@ grpc::Status Submission::ReadStream(bool& contacted) {
   const auto reader = OpenStream(*context);
   for (v1::Event event; reader->Read(&event);) {
     contacted = true;
+    if (!protocol_.ok()) continue;  // what follows a gap
     protocol_ = TakeEvent(event);
     if (!protocol_.ok() || (detached_ && Done())) context->TryCancel();
   }

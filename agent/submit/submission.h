@@ -25,9 +25,10 @@ struct SubmissionListener {
 //
 // Life cycle: Profile or Attach once; both block until the verdict. When the stream breaks, the submission is found
 // again: by Attach after the last event seen, or, if not even Accepted had arrived, by the same request_id, so nothing
-// is submitted twice. What was never reached is not retried: a wrong address fails at once. Threads: id() from any
-// thread; the rest from one. Failure: the service's refusal as FromGrpc gives it; UNAVAILABLE after the policy's
-// patience; CANCELLED by the stopper; DATA_LOSS if the service's events have a gap.
+// is submitted twice. What was never reached is not retried: a wrong address fails at once. Whoever has had an answer
+// on this connection already (an upload's) says so by ServiceAnswered. Threads: id() from any thread; the rest from
+// one. Failure: the service's refusal as FromGrpc gives it; UNAVAILABLE after the policy's patience; CANCELLED by the
+// stopper; DATA_LOSS if the service's events have a gap.
 class Submission {
  public:
   Submission(Connection& connection, const RetryPolicy& policy, Stopper& stopper, SubmissionListener listener);
@@ -36,6 +37,10 @@ class Submission {
   absl::StatusOr<v1::Verdict> Attach(const std::string& submission_id, uint64_t after_sequence = 0);
   // Submits and leaves as soon as the submission is durable; returns its Accepted event.
   absl::StatusOr<v1::Event> Detach(const v1::ProfileRequest& request);
+
+  // Before Profile or Detach: the service is known to be there, so a call that breaks before its first event is
+  // repeated.
+  void ServiceAnswered() { reached_ = true; }
 
   // Empty until the service has told it.
   std::string id() const;
@@ -56,6 +61,7 @@ class Submission {
   v1::ProfileRequest request_;
   uint64_t last_sequence_ = 0;
   bool detached_ = false;
+  bool reached_ = false;
   bool has_verdict_ = false;
   v1::Event accepted_;
   v1::Verdict verdict_;

@@ -60,6 +60,23 @@ TEST_F(SubmissionTest, UnreachableServiceFailsAtOnce) {
   EXPECT_EQ(profiler_.profile_request_ids.size(), 1u);
 }
 
+TEST_F(SubmissionTest, ServiceThatAnsweredIsAskedAgainByTheSameRequestId) {
+  profiler_.break_before_event = {0};
+  const auto submission = Make();
+  submission->ServiceAnswered();
+  EXPECT_EQ(submission->Profile(request_)->status(), v1::VERDICT_STATUS_CORRECT);
+  EXPECT_THAT(profiler_.profile_request_ids, ElementsAre(request_.request_id(), request_.request_id()));
+  EXPECT_EQ(profiler_.submissions, 1);
+  EXPECT_THAT(sequences_, ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(SubmissionTest, GapInTheEventsIsTheEndWhateverFollows) {
+  profiler_.sequences = {1, 3, 1, 2};
+  const absl::Status status = Make()->Profile(request_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(sequences_, ElementsAre(1));
+}
+
 TEST_F(SubmissionTest, SameRequestIdNeverSubmitsTwice) {
   ASSERT_TRUE(Make()->Profile(request_).ok());
   ASSERT_TRUE(Make()->Profile(request_).ok());

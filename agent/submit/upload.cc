@@ -12,8 +12,6 @@ namespace {
 
 // Small enough for every service's default, large enough not to matter.
 constexpr size_t kChunkBytes = 256 << 10;
-// A chunked write that makes no progress for this long is made again.
-constexpr absl::Duration kWriteTimeout = absl::Minutes(10);
 
 absl::StatusOr<bool> IsMissing(Connection& connection, const std::string& sha256, Stopper& stopper) {
   v1::FindMissingBlobsRequest request;
@@ -29,8 +27,9 @@ absl::StatusOr<bool> IsMissing(Connection& connection, const std::string& sha256
 // Asks how much has arrived, then sends the rest.
 class Attempt {
  public:
-  Attempt(Connection& connection, absl::string_view bytes, const std::string& sha256, Stopper& stopper)
-      : connection_(connection), bytes_(bytes), sha256_(sha256), stopper_(stopper) {}
+  Attempt(Connection& connection, absl::string_view bytes, const std::string& sha256, absl::Duration write_timeout,
+          Stopper& stopper)
+      : connection_(connection), bytes_(bytes), sha256_(sha256), write_timeout_(write_timeout), stopper_(stopper) {}
 
   grpc::Status Run() {
     v1::QueryWriteStatusResponse state;
@@ -53,7 +52,7 @@ class Attempt {
 
   grpc::Status SendRest() {
     v1::WriteBlobResponse response;
-    const auto context = connection_.NewContext(kWriteTimeout);
+    const auto context = connection_.NewContext(write_timeout_);
     const Stopper::Scope scope(stopper_, *context);
     const auto writer = connection_.stub().WriteBlob(context.get(), &response);
     uint64_t at = offset_;
@@ -79,6 +78,7 @@ class Attempt {
   Connection& connection_;
   const absl::string_view bytes_;
   const std::string& sha256_;
+  const absl::Duration write_timeout_;
   Stopper& stopper_;
   uint64_t offset_ = 0;
   uint64_t sent_bytes_ = 0;
@@ -94,14 +94,17 @@ absl::StatusOr<UploadOutcome> Upload(Connection& connection, absl::string_view b
   if (!missing) return outcome;
   Backoff backoff(policy, stopper);
   for (uint64_t committed = 0;;) {
-    Attempt attempt(connection, bytes, sha256, stopper);
+    Attempt attempt(connection, bytes, sha256, policy.write_timeout, stopper);
     const grpc::Status status = attempt.Run();
     outcome.sent_bytes += attempt.sent_bytes();
     if (status.ok()) return outcome;
     if (stopper.stopped()) return absl::CancelledError("the upload was stopped");
-    if (attempt.offset() > committed) backoff.Reset();
+    // A slow line is no broken one.
+    const bool slow = status.error_code() == grpc::DEADLINE_EXCEEDED && attempt.sent_bytes() > 0;
+    if (attempt.offset() > committed || slow) backoff.Reset();
     committed = std::max(committed, attempt.offset());
-    if (!WorthRetrying(status) || !backoff.Wait()) return FromGrpc(status, "upload the bundle", connection.service());
+    if (!(slow || WorthRetrying(status)) || !backoff.Wait())
+      return FromGrpc(status, "upload the bundle", connection.service());
     ++outcome.resumed;
   }
 }

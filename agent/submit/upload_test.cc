@@ -47,6 +47,16 @@ TEST_F(UploadTest, GoesOnWhereTheConnectionBroke) {
   EXPECT_EQ(profiler_.blobs[sha256_], bytes_);
 }
 
+TEST_F(UploadTest, GoesOnAfterTheDeadlineOfOneWrite) {
+  profiler_.stall_write_after_bytes = 300'000;
+  policy_.write_timeout = absl::Milliseconds(300);
+  policy_.give_up_after = absl::Milliseconds(200);
+  const absl::StatusOr<UploadOutcome> outcome = Run();
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->resumed, 1);
+  EXPECT_EQ(profiler_.blobs[sha256_], bytes_);
+}
+
 TEST_F(UploadTest, EmptyBlobIsABlob) {
   bytes_.clear();
   sha256_ = Sha256Hex("");

@@ -40,6 +40,15 @@ mode_t Umask() {
   return mask;
 }
 
+// Where a chain of links leads, whether or not something is there.
+std::filesystem::path LinkTarget(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as the kernel follows
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i)
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  return path;
+}
+
 absl::Status TooLarge(const std::filesystem::path& path, uint64_t limit_bytes) {
   return absl::ResourceExhaustedError(
       absl::StrCat(path.string(), " is larger than the limit of ", limit_bytes, " bytes"));
@@ -99,6 +108,16 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string
   UniqueFd directory_fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory_fd.valid()) ::fsync(directory_fd.get());
   return absl::OkStatus();
+}
+
+absl::Status WriteNamedFile(const std::filesystem::path& path, absl::string_view content) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode))
+    return WriteFileAtomically(LinkTarget(path), content);
+  if (S_ISDIR(facts.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path.string(), " is a directory"));
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus("open", path);
+  return WriteAll(fd.get(), content, path);
 }
 
 absl::StatusOr<TemporaryDirectory> TemporaryDirectory::Create(absl::string_view prefix,

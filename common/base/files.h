@@ -12,7 +12,8 @@
 
 namespace sassay {
 
-// Reads a regular file whole. NOT_FOUND if it is missing, RESOURCE_EXHAUSTED past `limit_bytes`.
+// Reads a file whole: also a pipe, whose end is waited for. NOT_FOUND if it is missing, INVALID_ARGUMENT for a
+// directory, RESOURCE_EXHAUSTED past `limit_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path, uint64_t limit_bytes = uint64_t{1} << 30);
 
 // The same for a file that a sandboxed program left where it could write: a link is not followed, and what is no
@@ -23,6 +24,10 @@ absl::StatusOr<std::string> ReadUntrustedFile(const std::filesystem::path& path,
 // Writes beside `path`, syncs, and renames: a reader sees the old content or the new, never a mixture, and after a
 // crash the new content is on disk if OK was returned.
 absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content);
+
+// Writes where a person said: links are followed, and what is no regular file (/dev/null, a pipe) is written to as it
+// stands. A regular file is replaced as by WriteFileAtomically. INVALID_ARGUMENT for a directory.
+absl::Status WriteNamedFile(const std::filesystem::path& path, absl::string_view content);
 
 // A fresh directory (mode 0700) that is removed with everything in it on destruction. Move-only.
 class TemporaryDirectory {

@@ -1,7 +1,11 @@
 #include "common/base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/fd.h"
 
 namespace sassay {
 namespace {
@@ -45,6 +49,27 @@ TEST(Files, WhatAnUntrustedProgramLeftIsReadOnlyIfItIsARegularFile) {
   EXPECT_EQ(ReadUntrustedFile(pipe).status().code(), absl::StatusCode::kInvalidArgument);
   std::filesystem::resize_file(file, uint64_t{1} << 40);
   EXPECT_EQ(ReadUntrustedFile(file).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(Files, ANamedFileIsWrittenWhereItsNameLeads) {
+  const auto directory = TemporaryDirectory::Create("files_test");
+  ASSERT_TRUE(directory.ok());
+  const auto file = directory->path() / "file", link = directory->path() / "link", pipe = directory->path() / "pipe";
+  std::filesystem::create_symlink("file", link);
+  ASSERT_TRUE(WriteNamedFile(link, "one").ok());
+  ASSERT_TRUE(WriteNamedFile(link, "two").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(*ReadFile(file), "two");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const UniqueFd reader(open(pipe.c_str(), O_RDONLY | O_NONBLOCK));
+  ASSERT_TRUE(WriteNamedFile(pipe, "three").ok());
+  char text[6] = {};
+  EXPECT_EQ(read(reader.get(), text, 5), 5);
+  EXPECT_STREQ(text, "three");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(WriteNamedFile("/dev/null", "four").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_EQ(WriteNamedFile(directory->path(), "five").code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Files, TemporaryDirectoryGoesAwayWithItsContent) {

@@ -36,4 +36,9 @@ absl::StatusOr<v1::Workload> ResolveWorkload(const WorkloadCatalog& catalog, con
   return catalog.Resolve(name);
 }
 
+void NoteSuggestedSize(Session& session, const std::string& name, const v1::Workload& workload) {
+  if (!absl::StrContains(name, '/'))
+    session.progress().Note(absl::StrCat(name, " names no size; taking ", workload.name()));
+}
+
 }  // namespace sassay::agent

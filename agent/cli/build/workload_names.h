@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "agent/cli/session.h"
 #include "agent/config/settings.h"
 #include "common/workload/catalog.h"
 
@@ -22,6 +23,9 @@ absl::StatusOr<WorkloadCatalog> LoadCatalog(const Settings& settings);
 // The workload of that name. A definition alone means its first suggested size. An unknown name gets the nearest one in
 // its message.
 absl::StatusOr<v1::Workload> ResolveWorkload(const WorkloadCatalog& catalog, const std::string& name);
+
+// Says which size a definition alone was taken for: who mistyped the size must not read another one's verdict.
+void NoteSuggestedSize(Session& session, const std::string& name, const v1::Workload& workload);
 
 }  // namespace sassay::agent
 

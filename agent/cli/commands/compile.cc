@@ -21,11 +21,13 @@ struct CompileArguments {
   std::string output;
 };
 
-absl::StatusOr<std::vector<v1::Workload>> ResolveAll(const Settings& settings) {
+absl::StatusOr<std::vector<v1::Workload>> ResolveAll(Session& session) {
+  const Settings& settings = session.settings();
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(settings));
   std::vector<v1::Workload> workloads;
   for (const std::string& name : SplitWorkloadNames(settings.Text("workload"))) {
     ASSIGN_OR_RETURN(v1::Workload workload, ResolveWorkload(catalog, name));
+    NoteSuggestedSize(session, name, workload);
     workloads.push_back(std::move(workload));
   }
   if (!workloads.empty()) return workloads;
@@ -49,14 +51,14 @@ v1::CompileResult Describe(const BuiltBundle& built, const std::string& path) {
   result.set_compile_cached(built.compile_cached);
   result.set_compile_ns(absl::ToInt64Nanoseconds(built.compile_time));
   result.set_capture_ns(absl::ToInt64Nanoseconds(built.capture_time));
-  *result.mutable_kernels() = built.bundle.kernels();
+  result.mutable_kernels()->Add(built.kernels.begin(), built.kernels.end());
   for (const v1::LaunchPlan& plan : built.bundle.plans()) result.add_workloads(plan.workload());
   for (const std::string& warning : built.warnings) result.add_warnings(warning);
   return result;
 }
 
 int Write(Session& session, const BuiltBundle& built, const std::string& path) {
-  if (const absl::Status status = WriteFileAtomically(path, built.bytes); !status.ok()) return session.Fail(status);
+  if (const absl::Status status = WriteNamedFile(path, built.bytes); !status.ok()) return session.Fail(status);
   const v1::CompileResult result = Describe(built, path);
   session.Answer(result, RenderCompileResult(result, session.style()));
   return kExitCorrect;
@@ -68,7 +70,7 @@ int Compile(Session& session, const CompileArguments& arguments) {
         absl::StrCat(arguments.candidate.paths.front(),
                      " is a bundle already; compile wants its sources. `inspect` shows it, `submit` judges it.")));
   }
-  const absl::StatusOr<std::vector<v1::Workload>> workloads = ResolveAll(session.settings());
+  const absl::StatusOr<std::vector<v1::Workload>> workloads = ResolveAll(session);
   if (!workloads.ok()) return session.Fail(workloads.status());
   const absl::StatusOr<BuildOutcome> outcome = BuildBundle(session, arguments.candidate, *workloads);
   if (!outcome.ok()) return session.Fail(outcome.status());
@@ -96,6 +98,9 @@ void AddCompileCommand(CLI::App& root, Invocation& invocation) {
       "  mini-ptx-agent compile kernel.cu helpers.cuh -I include -D TILE=128 --workload "
       "gemm_n256_k256/M=64,gemm_n256_k256/M=256\n"
       "  mini-ptx-agent compile solution.json --workload mha_with_lse_b1_h2_d64/S=128 --profile lenient --json\n"
+      "\n"
+      "All .cu files of a candidate are compiled as one translation unit: a static name may stand in one of them "
+      "only.\n"
       "\n"
       "Exit status 0 if a bundle was written, 1 if the candidate does not compile or cannot be captured.");
   command->callback([&invocation, arguments] {

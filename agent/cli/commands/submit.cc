@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/cli/build/candidate.h"
@@ -49,7 +50,21 @@ int SubmitBuilt(Session& session, const SubmitArguments& arguments, const BuiltB
   return SubmitBundle(session, built.bytes, *request, arguments.detach);
 }
 
+// A bundle is compiled and captured already: an option for that would be passed over without a word.
+absl::Status NoBuildOptions(const Session& session, const CandidateArguments& candidate) {
+  std::string option = !candidate.defines.empty() ? "-D" : !candidate.include_directories.empty() ? "-I" : "";
+  for (const char* key : {"arch", "abi", "profile", "device", "device_table", "cuda_home", "compile_deadline"}) {
+    const std::string& origin = session.settings().Origin(key);
+    if (option.empty() && absl::StartsWith(origin, "flag ")) option = origin.substr(5);
+  }
+  if (option.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(option, " is of no effect: ", candidate.paths.front(),
+                                                 " is compiled already. Leave it out, or submit the sources."));
+}
+
 int SubmitBundleFile(Session& session, const SubmitArguments& arguments, const std::vector<std::string>& names) {
+  if (const absl::Status status = NoBuildOptions(session, arguments.candidate); !status.ok())
+    return session.Fail(status);
   const absl::StatusOr<BuiltBundle> built = ReadBundle(arguments.candidate.paths.front());
   if (!built.ok()) return session.Fail(built.status());
   const absl::StatusOr<std::string> workload = WorkloadOfBundle(built->bundle, names);
@@ -66,14 +81,19 @@ absl::StatusOr<v1::Workload> FindWorkload(Session& session, const std::vector<st
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(session.settings()));
   absl::StatusOr<v1::Workload> local = ResolveWorkload(catalog, names.front());
   if (local.ok() || !absl::IsNotFound(local.status())) return local;
-  ASSIGN_OR_RETURN(const auto connection, session.Connect());
-  absl::StatusOr<v1::Workload> remote = GetWorkload(*connection, names.front());
-  return remote.ok() ? remote : local;
+  const auto connection = session.Connect();
+  const absl::StatusOr<v1::Workload> remote =
+      connection.ok() ? GetWorkload(**connection, names.front()) : connection.status();
+  if (remote.ok() || absl::IsNotFound(remote.status())) return remote.ok() ? remote : local;
+  return absl::Status(local.status().code(),
+                      absl::StrCat(local.status().message(),
+                                   " The service's own workloads are not known: ", remote.status().message()));
 }
 
 int SubmitSources(Session& session, const SubmitArguments& arguments, const std::vector<std::string>& names) {
   const absl::StatusOr<v1::Workload> workload = FindWorkload(session, names);
   if (!workload.ok()) return session.Fail(workload.status());
+  NoteSuggestedSize(session, names.front(), *workload);
   const absl::StatusOr<BuildOutcome> outcome = BuildBundle(session, arguments.candidate, {*workload});
   if (!outcome.ok()) return session.Fail(outcome.status());
   if (const auto* verdict = std::get_if<v1::Verdict>(&*outcome)) return session.AnswerVerdict(*verdict);

@@ -41,26 +41,46 @@ Follower::Follower(Session& session, std::unique_ptr<Connection> connection, OnI
 Follower::~Follower() {
   interrupts_.reset();
   if (!done_.HasBeenNotified()) done_.Notify();
+  if (!has_id_.HasBeenNotified()) has_id_.Notify();
   if (canceller_.joinable()) canceller_.join();
 }
 
 SubmissionListener Follower::Listener() {
   SubmissionListener listener;
-  listener.on_event = [this](const v1::Event& event) { session_.progress().OnEvent(event); };
+  listener.on_event = [this](const v1::Event& event) {
+    if (!has_id_.HasBeenNotified()) has_id_.Notify();
+    session_.progress().OnEvent(event);
+  };
   listener.on_note = [this](absl::string_view note) { session_.progress().Note(note); };
   return listener;
 }
 
+bool Follower::Prepare(absl::string_view bundle_bytes, const v1::ProfileRequest& request, int& exit_status) {
+  if (const absl::Status status = UploadBundle(bundle_bytes, request.bundle_sha256()); !status.ok()) {
+    exit_status = session_.Fail(LeftStatus(status));
+    return false;
+  }
+  if (!bundle_bytes.empty()) submission_.ServiceAnswered();
+  absl::MutexLock lock(&mutex_);
+  request_id_ = request.request_id();
+  return true;
+}
+
+std::string Follower::RequestId() const {
+  absl::MutexLock lock(&mutex_);
+  return request_id_;
+}
+
 int Follower::Submit(absl::string_view bundle_bytes, const v1::ProfileRequest& request) {
-  if (const absl::Status status = UploadBundle(bundle_bytes, request.bundle_sha256()); !status.ok())
-    return session_.Fail(LeftStatus(status));
+  int exit_status = 0;
+  if (!Prepare(bundle_bytes, request, exit_status)) return exit_status;
   session_.progress().Begin("submit", request.workload());
   return Report(submission_.Profile(request));
 }
 
 int Follower::Detach(absl::string_view bundle_bytes, const v1::ProfileRequest& request) {
-  if (const absl::Status status = UploadBundle(bundle_bytes, request.bundle_sha256()); !status.ok())
-    return session_.Fail(LeftStatus(status));
+  int exit_status = 0;
+  if (!Prepare(bundle_bytes, request, exit_status)) return exit_status;
   const absl::StatusOr<v1::Event> accepted = submission_.Detach(request);
   if (!accepted.ok()) return session_.Fail(LeftStatus(accepted.status()), submission_.id());
   session_.Answer(*accepted, absl::StrCat(PrintableLine(accepted->submission_id()), "\n"));
@@ -89,24 +109,35 @@ int Follower::Report(const absl::StatusOr<v1::Verdict>& verdict) {
 }
 
 absl::Status Follower::LeftStatus(const absl::Status& status) const {
-  const std::string id = submission_.id();
-  if (id.empty() || ExitStatusOf(status) != kExitInfrastructure) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), " `mini-ptx-agent attach ", id, "` finds the submission again."));
+  if (ExitStatusOf(status) != kExitInfrastructure) return status;
+  const std::string id = submission_.id(), request_id = RequestId();
+  if (!id.empty()) {
+    return absl::Status(
+        status.code(), absl::StrCat(status.message(), " `mini-ptx-agent attach ", id, "` finds the submission again."));
+  }
+  if (request_id.empty()) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), " Should the service have taken it, the same command with --request-id ",
+                   request_id, " finds it instead of submitting again."));
 }
 
 void Follower::Interrupted(int times) {
   const std::string id = submission_.id();
-  if (times > 1 || id.empty() || on_interrupt_ == OnInterrupt::kLeave) {
+  const bool submitted = !id.empty() || !RequestId().empty();
+  if (times > 1 || !submitted || on_interrupt_ == OnInterrupt::kLeave) {
     stopper_.Stop();
     return;
   }
-  session_.progress().Note(absl::StrCat("cancelling ", id, "; Ctrl-C again leaves at once"));
-  canceller_ = std::thread([this, id] { CancelAndWaitShortly(id); });
+  session_.progress().Note(
+      absl::StrCat("cancelling ", id.empty() ? "the submission" : id, "; Ctrl-C again leaves at once"));
+  canceller_ = std::thread([this] { CancelAndWaitShortly(); });
 }
 
-void Follower::CancelAndWaitShortly(const std::string& submission_id) {
-  const absl::Status status = CancelSubmission(*connection_, submission_id, stopper_).status();
+void Follower::CancelAndWaitShortly() {
+  // Between the request and Accepted the submission is on its way to be run, and has no name yet.
+  if (!has_id_.WaitForNotificationWithTimeout(kCancelPatience) || submission_.id().empty()) return stopper_.Stop();
+  const absl::Status status = CancelSubmission(*connection_, submission_.id(), stopper_).status();
   if (!status.ok() && !stopper_.stopped()) session_.progress().Note(std::string(status.message()));
   if (!done_.WaitForNotificationWithTimeout(kCancelPatience)) stopper_.Stop();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "agent/cli/session.h"
 #include "agent/submit/connection.h"
@@ -32,11 +33,13 @@ class Follower {
   int Attach(const std::string& submission_id);
 
  private:
+  // Uploads and gets ready to submit; a failure is reported, and its exit status is in `exit_status`.
+  bool Prepare(absl::string_view bundle_bytes, const v1::ProfileRequest& request, int& exit_status);
   absl::Status UploadBundle(absl::string_view bundle_bytes, const std::string& sha256);
   int Report(const absl::StatusOr<v1::Verdict>& verdict);
   absl::Status LeftStatus(const absl::Status& status) const;
   void Interrupted(int times);
-  void CancelAndWaitShortly(const std::string& submission_id);
+  void CancelAndWaitShortly();
   SubmissionListener Listener();
 
   Session& session_;
@@ -45,6 +48,11 @@ class Follower {
   const RetryPolicy policy_;
   Stopper stopper_;
   Submission submission_;
+  // Of the Profile call that may have reached the service; empty before it.
+  std::string RequestId() const;
+  mutable absl::Mutex mutex_;
+  std::string request_id_ ABSL_GUARDED_BY(mutex_);
+  absl::Notification has_id_;
   absl::Notification done_;
   std::thread canceller_;
   std::unique_ptr<Spinner> spinner_;

@@ -40,12 +40,13 @@ class FollowerTest : public ::testing::Test {
   FollowerTest() : home_(*TemporaryDirectory::Create("follower")) { profiler_.hold_until_cancelled = true; }
 
   // Submits (or attaches) and sends an interrupt as soon as a stage has finished.
-  int RunInterrupted(bool attach) {
-    WatchingBuffer buffer("evaluate   passed", [] { raise(SIGINT); });
+  int RunInterrupted(bool attach, const std::string& text = "evaluate   passed") {
+    WatchingBuffer buffer(text, [] { raise(SIGINT); });
     std::ostream err(&buffer);
     Terminal terminal = {
         &out_, &err, false, false, {{"HOME", home_.path()}, {"SASSAY_SERVICE", profiler_.address()}}, home_.path()};
-    const Settings settings = *Settings::Resolve({{}, terminal.environment, terminal.working_directory});
+    const Settings settings = *Settings::Resolve(
+        {{{"reconnect_deadline", reconnect_deadline_}}, terminal.environment, terminal.working_directory});
     Session session(terminal, settings, false);
     const int status = attach ? FollowExisting(session, "sub-1")
                               : SubmitBundle(session, "bytes", *MakeRequest(settings, "gemm/M=1"), false);
@@ -57,12 +58,27 @@ class FollowerTest : public ::testing::Test {
   TemporaryDirectory home_;
   std::ostringstream out_;
   std::string err_;
+  std::string reconnect_deadline_ = "5m";
 };
 
 TEST_F(FollowerTest, FirstInterruptOfSubmitCancelsAndShowsTheCancelledVerdict) {
   EXPECT_EQ(RunInterrupted(/*attach=*/false), 3);
   EXPECT_THAT(err_, HasSubstr("cancelling sub-1; Ctrl-C again leaves at once"));
   EXPECT_THAT(out_.str(), HasSubstr("CANCELLED"));
+}
+
+TEST_F(FollowerTest, InterruptBeforeAcceptedWaitsForItAndCancels) {
+  profiler_.before_first_event = [] { raise(SIGINT); };
+  EXPECT_EQ(RunInterrupted(/*attach=*/false, "never printed"), 3);
+  EXPECT_THAT(err_, HasSubstr("cancelling the submission"));
+  EXPECT_THAT(out_.str(), HasSubstr("CANCELLED"));
+}
+
+TEST_F(FollowerTest, FailureBeforeAcceptedNamesTheRequestId) {
+  profiler_.break_before_event = {0, 0, 0};
+  reconnect_deadline_ = "1ns";
+  EXPECT_EQ(RunInterrupted(/*attach=*/false, "never printed"), 3);
+  EXPECT_THAT(err_, HasSubstr("--request-id " + profiler_.profile_request_ids[0]));
 }
 
 TEST_F(FollowerTest, InterruptOfAttachLeavesAndSaysHowToComeBack) {
