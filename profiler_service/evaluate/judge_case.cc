@@ -15,7 +15,6 @@ using sassay::worker::JudgeRequest;
 
 // What the judge may take beyond the job's deadline: a reference has its own limit.
 constexpr absl::Duration kJudgeGrace = absl::Seconds(120);
-constexpr absl::Duration kDropTimeout = absl::Seconds(10);
 
 sassay::worker::PrepareCase Preparation(const admission::AdmittedBundle& bundle, uint64_t seed) {
   sassay::worker::PrepareCase prepare;
@@ -74,12 +73,7 @@ verdict::Failure TroubleOf(const absl::Status& status, sassay::v1::VerdictCode l
 
 JudgeCase::~JudgeCase() {
   // A case whose preparation nobody waited for may exist all the same.
-  if (id_ == 0) return;
-  JudgeRequest request;
-  request.set_case_id(id_);
-  request.mutable_drop();
-  std::vector<UniqueFd> descriptors;
-  judge_.Ask(request, descriptors, absl::Now() + kDropTimeout).IgnoreError();
+  if (id_ != 0) judge_.Drop(id_);
 }
 
 MaybeFailure JudgeCase::Prepare(uint64_t decoy_seed) {

@@ -42,6 +42,8 @@ class JudgePort {
   // `descriptors` receives what travels beside the reply.
   virtual absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
                                                          std::vector<UniqueFd>& descriptors, absl::Time deadline) = 0;
+  // Frees the case's memory: before anything that is asked later is looked at, and nobody waits for it.
+  virtual void Drop(uint64_t case_id) = 0;
   // A case id that no other stage of this process uses.
   virtual uint64_t NewCase() = 0;
 };

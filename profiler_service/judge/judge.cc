@@ -1,13 +1,11 @@
 #include "profiler_service/judge/judge.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/workload/definition.h"
 #include "profiler_service/device/poison.h"
-#include "profiler_service/judge/numerics/element.h"
 
 namespace sassay::judge {
 namespace {
@@ -25,23 +23,8 @@ int IndexOf(const Tensors& tensors, absl::string_view name) {
   return -1;
 }
 
-std::string ElementName(const TensorSpec& spec, int64_t flat) {
-  std::vector<int64_t> index(spec.shape_size());
-  for (int axis = spec.shape_size() - 1; axis >= 0; --axis) {
-    index[axis] = flat % spec.shape(axis);
-    flat /= spec.shape(axis);
-  }
-  return absl::StrCat(spec.name(), "[", absl::StrJoin(index, ","), "]");
-}
-
 // Every pattern differs: by case, by fill, by buffer.
 uint64_t Mix(uint64_t a, uint64_t b) { return device::PoisonWord(a, b) ^ (a * 0x9E3779B97F4A7C15 + b); }
-
-std::string PoisonPattern(uint64_t size, uint64_t seed) {
-  std::string pattern(size, '\0');
-  device::FillPoison(absl::MakeSpan(pattern.data(), pattern.size()), seed);
-  return pattern;
-}
 
 }  // namespace
 
@@ -88,18 +71,24 @@ Judge::Work Judge::Prework(const JudgeRequest& request) {
   if (request.has_refill()) {
     return MakeState(found->second.workload, request.refill().seed(), request.refill().distribution());
   }
-  const std::shared_ptr<WorkloadState> state = found->second.state;
-  if (!request.has_compare() || state->AnswersAtOnce()) return nullptr;
-  return [state]() -> std::shared_ptr<const void> {
-    state->ExpectedOutputs().IgnoreError();
-    return state;
+  return request.has_compare() ? CompareLater(found->second) : nullptr;
+}
+
+Judge::Work Judge::CompareLater(Case& c) {
+  auto comparison = Look(c);
+  if (!comparison.ok()) return nullptr;  // Handle meets the same trouble, and tells it
+  c.outcome = std::make_shared<Outcome>();
+  return [outcome = c.outcome,
+          comparison = *std::move(comparison)](const std::atomic<bool>& stop) -> std::shared_ptr<const void> {
+    outcome->status = comparison->Run(&stop, outcome->reply);
+    return outcome;
   };
 }
 
 Judge::Work Judge::MakeState(const sassay::v1::Workload& workload, uint64_t seed, const std::string& distribution) {
   if (cache_.Find(workload, seed, distribution) != nullptr) return nullptr;
-  return [this, workload, seed, distribution]() -> std::shared_ptr<const void> {
-    auto state = cache_.Get(workload, seed, distribution);
+  return [this, workload, seed, distribution](const std::atomic<bool>& stop) -> std::shared_ptr<const void> {
+    auto state = cache_.Get(workload, seed, distribution, &stop);
     return state.ok() ? *std::move(state) : nullptr;
   };
 }
@@ -185,6 +174,7 @@ absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload
 
 absl::Status Judge::Fill(Case& c, uint64_t seed, absl::string_view distribution, JudgeReply& reply) {
   ASSIGN_OR_RETURN(c.state, StateOf(c.workload, seed, distribution, reply));
+  c.outcome.reset();
   c.distribution = std::string(distribution);
   c.poison_seed = Mix(seed, ++c.fills);
   for (Slot& slot : c.slots) {
@@ -197,56 +187,30 @@ absl::Status Judge::Fill(Case& c, uint64_t seed, absl::string_view distribution,
   return absl::OkStatus();
 }
 
-absl::Status Judge::Compare(Case& c, JudgeReply& reply) {
-  sassay::v1::Numerics& numerics = *reply.mutable_numerics();
-  numerics.set_passed(true);
-  numerics.set_peer_rule_passed(true);
-  numerics.add_distributions(c.distribution);
-  numerics.set_worst_distribution(c.distribution);
-  for (const Slot& slot : c.slots) RETURN_IF_ERROR(CompareSlot(c, slot, reply));
-  if (numerics.outputs_size() != c.workload.outputs_size()) {
-    return absl::InvalidArgumentError(absl::StrCat(c.workload.name(), " has ", c.workload.outputs_size(),
-                                                   " outputs, the plan declares ", numerics.outputs_size()));
+absl::StatusOr<std::shared_ptr<Comparison>> Judge::Look(const Case& c) const {
+  auto comparison = std::make_shared<Comparison>(c.workload, c.distribution, c.state);
+  for (const Slot& slot : c.slots) {
+    SeenTensor seen;
+    seen.output = slot.output;
+    seen.tensor = slot.tensor;
+    seen.poison_seed = Mix(c.poison_seed, slot.plan_buffer);
+    ASSIGN_OR_RETURN(seen.damage, slot.buffer.CheckGuards());
+    ASSIGN_OR_RETURN(seen.bytes, slot.buffer.Read());
+    comparison->Add(std::move(seen));
   }
+  return comparison;
+}
+
+absl::Status Judge::Compare(Case& c, JudgeReply& reply) {
+  std::shared_ptr<Outcome> outcome = std::exchange(c.outcome, nullptr);
+  if (outcome == nullptr) {
+    outcome = std::make_shared<Outcome>();
+    ASSIGN_OR_RETURN(const std::shared_ptr<Comparison> comparison, Look(c));
+    outcome->status = comparison->Run(nullptr, outcome->reply);
+  }
+  reply = std::move(outcome->reply);
   cache_.Trim();
-  return absl::OkStatus();
-}
-
-absl::Status Judge::CompareSlot(Case& c, const Slot& slot, JudgeReply& reply) {
-  ASSIGN_OR_RETURN(const absl::optional<sassay::v1::Finding> damage, slot.buffer.CheckGuards());
-  if (damage.has_value()) *reply.add_findings() = *damage;
-  return slot.output ? CheckOutput(c, slot, reply) : CheckInput(c, slot, reply);
-}
-
-absl::Status Judge::CheckInput(const Case& c, const Slot& slot, JudgeReply& reply) {
-  ASSIGN_OR_RETURN(const std::string now, slot.buffer.Read());
-  const std::string& before = c.state->inputs()[slot.tensor];
-  const auto [first, ignored] = std::mismatch(before.begin(), before.end(), now.begin());
-  if (first == before.end()) return absl::OkStatus();
-  uint64_t changed = 0;
-  for (size_t i = 0; i < before.size(); ++i) changed += before[i] != now[i];
-  const TensorSpec& spec = c.workload.inputs(slot.tensor);
-  const int64_t element = (first - before.begin()) / static_cast<int64_t>(DTypeBytes(spec.dtype()));
-  sassay::v1::Finding* finding = reply.add_findings();
-  finding->set_code(sassay::v1::VERDICT_CODE_INPUT_MODIFIED);
-  finding->set_buffer(spec.name());
-  finding->set_count(changed);
-  finding->set_message(absl::StrCat("input ", spec.name(), " was written: ", changed, " bytes differ, the first in ",
-                                    ElementName(spec, element), "; inputs must be left as they are"));
-  return absl::OkStatus();
-}
-
-absl::Status Judge::CheckOutput(Case& c, const Slot& slot, JudgeReply& reply) {
-  ASSIGN_OR_RETURN(const std::string actual, slot.buffer.Read());
-  ASSIGN_OR_RETURN(const std::vector<Expected>* expected, c.state->ExpectedOutputs());
-  const std::string poison = PoisonPattern(actual.size(), Mix(c.poison_seed, slot.plan_buffer));
-  const Compared compared = CompareOutput(c.workload.outputs(slot.tensor), (*expected)[slot.tensor], actual, poison,
-                                          c.state->tolerance(slot.tensor));
-  sassay::v1::Numerics& numerics = *reply.mutable_numerics();
-  *numerics.add_outputs() = compared.report;
-  numerics.set_passed(numerics.passed() && compared.passed);
-  numerics.set_peer_rule_passed(numerics.peer_rule_passed() && compared.peer_rule_passed);
-  return absl::OkStatus();
+  return outcome->status;
 }
 
 absl::Status Judge::Adopt(Case& c) {

@@ -3,6 +3,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_JUDGE_JUDGE_H_
 #define SASSAY_PROFILER_SERVICE_JUDGE_JUDGE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "profiler_service/device/device.h"
+#include "profiler_service/judge/comparison.h"
 #include "profiler_service/judge/guarded_buffer.h"
 #include "profiler_service/judge/workload_state.h"
 #include "profiler_service/wire/worker.pb.h"
@@ -25,9 +27,9 @@ namespace sassay::judge {
 //
 // Life cycle: one per process and device. A case is one candidate in one stage: PrepareCase makes its buffers,
 // RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once.
-// Threads: one thread calls (a device belongs to a thread); references, which compute on the CPU and may take a minute,
-// are taken out of Handle by Prework and run on any other thread. Ownership: the device and the catalogue must
-// outlive it. Failure: Handle never fails; trouble is in the reply, in words and as a JudgeTrouble.
+// Threads: one thread calls (a device belongs to a thread); what computes on the CPU and may take a minute, references
+// and comparisons, is taken out of Handle by Prework and runs on any other thread. Ownership: the device and the
+// catalogue must outlive it. Failure: Handle never fails; trouble is in the reply, in words and as a JudgeTrouble.
 class Judge {
  public:
   Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes);
@@ -37,7 +39,8 @@ class Judge {
 
   // The long computation without the device that `request` needs; empty where there is none. Run on any thread, then
   // call Handle, which finds its result for as long as what was returned is held. Its failures are Handle's to tell.
-  using Work = std::function<std::shared_ptr<const void>()>;
+  // Setting `stop` ends it soon; then nobody calls Handle.
+  using Work = std::function<std::shared_ptr<const void>(const std::atomic<bool>& stop)>;
   Work Prework(const sassay::worker::JudgeRequest& request);
 
   // What a fresh judge says first.
@@ -51,6 +54,10 @@ class Judge {
     int tensor;  // index into the workload's inputs or outputs
     GuardedBuffer buffer;
   };
+  struct Outcome {
+    absl::Status status;
+    sassay::worker::JudgeReply reply;
+  };
   struct Case {
     sassay::v1::Workload workload;
     std::shared_ptr<WorkloadState> state;
@@ -59,6 +66,8 @@ class Judge {
     // Counts the case's fills: poison differs each time, and a replay sees the same.
     uint64_t fills = 0;
     std::vector<Slot> slots;
+    // What a comparison's Work found, for Handle; null otherwise.
+    std::shared_ptr<Outcome> outcome;
   };
 
   // The state that the workload's cases share, and what it means that there is none.
@@ -72,10 +81,10 @@ class Judge {
   absl::StatusOr<Slot> MakeSlot(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need,
                                 uint64_t guard_seed);
   absl::Status Fill(Case& c, uint64_t seed, absl::string_view distribution, sassay::worker::JudgeReply& reply);
+  // Reads the case's tensors.
+  absl::StatusOr<std::shared_ptr<Comparison>> Look(const Case& c) const;
+  Work CompareLater(Case& c);
   absl::Status Compare(Case& c, sassay::worker::JudgeReply& reply);
-  absl::Status CompareSlot(Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
-  absl::Status CheckInput(const Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
-  absl::Status CheckOutput(Case& c, const Slot& slot, sassay::worker::JudgeReply& reply);
   absl::Status Adopt(Case& c);
   absl::StatusOr<Case*> Find(uint64_t id, sassay::worker::JudgeReply& reply);
   Work MakeState(const sassay::v1::Workload& workload, uint64_t seed, const std::string& distribution);

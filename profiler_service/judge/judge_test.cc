@@ -242,6 +242,33 @@ TEST_F(JudgeTest, RefusesADefinitionThatIsNotItsOwn) {
   EXPECT_EQ(Ask(request).trouble(), sassay::worker::JUDGE_TROUBLE_OTHER);
 }
 
+TEST(WorkloadState, AReferenceThatNobodyWaitsForIsGivenUpAndCanBeComputedAfterAll) {
+  StateOptions options;
+  options.catalog = &WorkloadCatalog::BuiltIn();
+  StateCache cache(options, 1 << 30);
+  const auto state = *cache.Get(*WorkloadCatalog::BuiltIn().Resolve("gemm_n256_k256/M=64"), 1, "normal");
+  const std::atomic<bool> stop{true};
+  EXPECT_EQ(state->ExpectedOutputs(&stop).status().code(), absl::StatusCode::kCancelled);
+  const auto expected = state->ExpectedOutputs();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_EQ((*expected)->at(0).values.size(), 64u * 256);
+}
+
+TEST_F(JudgeTest, AComparisonMadeBesideTheJudgesThreadIsTheSame) {
+  Prepare(7, "normal");
+  std::memset(mappings_[2].data(), 0, mappings_[2].size());
+  JudgeRequest request;
+  request.set_case_id(kCase);
+  request.mutable_compare();
+  const std::atomic<bool> go_on{false};
+  const auto made = judge_->Prework(request)(go_on);
+  std::memset(mappings_[2].data(), 1, mappings_[2].size());  // what comes after the look does not count
+  const JudgeReply beside = Ask(request);
+  std::memset(mappings_[2].data(), 0, mappings_[2].size());
+  EXPECT_EQ(beside.SerializeAsString(), Ask(request).SerializeAsString());
+  EXPECT_FALSE(beside.numerics().passed());
+}
+
 TEST(StateCache, ForgetsWhatWasUsedLongestAgo) {
   StateOptions options;
   options.catalog = &WorkloadCatalog::BuiltIn();

@@ -11,15 +11,26 @@
 
 namespace sassay::judge {
 
-// Calls body(i) for every i in [0, count), on up to `threads` threads, and returns when all have ended. Iterations must
-// not depend on one another.
-inline void ParallelFor(int64_t count, int threads, const std::function<void(int64_t)>& body) {
+// How much may be spent on a computation, and until when: once `stop` (may be null) is set, what is computed is given
+// up and its result worth nothing. An int is a number of threads.
+struct Effort {
+  Effort(int thread_count, const std::atomic<bool>* stop_flag = nullptr)  // NOLINT: a number of threads is an effort
+      : threads(thread_count), stop(stop_flag) {}
+  bool stopped() const { return stop != nullptr && *stop; }
+
+  int threads;
+  const std::atomic<bool>* stop;
+};
+
+// Calls body(i) for every i in [0, count), on up to as many threads as `effort` says, and returns when all have ended,
+// or soon after it was stopped. Iterations must not depend on one another.
+inline void ParallelFor(int64_t count, const Effort& effort, const std::function<void(int64_t)>& body) {
   std::atomic<int64_t> next{0};
   const auto work = [&] {
-    for (int64_t i = next++; i < count; i = next++) body(i);
+    for (int64_t i = next++; i < count && !effort.stopped(); i = next++) body(i);
   };
   std::vector<std::thread> helpers;
-  for (int64_t helper = 1; helper < std::min<int64_t>(threads, count); ++helper) helpers.emplace_back(work);
+  for (int64_t helper = 1; helper < std::min<int64_t>(effort.threads, count); ++helper) helpers.emplace_back(work);
   work();
   for (std::thread& helper : helpers) helper.join();
 }

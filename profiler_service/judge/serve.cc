@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <thread>
@@ -23,13 +24,14 @@ using sassay::worker::JudgeReply;
 using sassay::worker::JudgeRequest;
 
 constexpr absl::Duration kSendTimeout = absl::Seconds(30);
-constexpr int kReferences = 4;
+constexpr int kComputingThreads = 4;
 
 absl::Status Send(wire::Channel& channel, const JudgeReply& reply, absl::Span<const int> descriptors) {
   return channel.Send(reply, descriptors, absl::Now() + kSendTimeout);
 }
 
-// Threads that compute references. What they made waits in a queue; `fd` is readable while it is not empty.
+// Threads that compute references and comparisons. What they made waits in a queue; `fd` is readable while it is not
+// empty. Orders that were withdrawn give no result.
 class Workshop {
  public:
   struct Result {
@@ -45,6 +47,7 @@ class Workshop {
       absl::MutexLock lock(&mutex_);
       closed_ = true;
       orders_.clear();
+      for (auto& [ticket, stop] : stops_) *stop = true;
     }
     for (std::thread& thread : threads_) thread.join();
   }
@@ -53,7 +56,12 @@ class Workshop {
 
   void Order(uint64_t ticket, Judge::Work work) {
     absl::MutexLock lock(&mutex_);
-    orders_.emplace_back(ticket, std::move(work));
+    orders_.push_back({ticket, std::move(work), stops_[ticket] = std::make_shared<std::atomic<bool>>(false)});
+  }
+
+  void Withdraw(uint64_t ticket) {
+    absl::MutexLock lock(&mutex_);
+    if (const auto stop = stops_.find(ticket); stop != stops_.end()) *stop->second = true;
   }
 
   std::vector<Result> Collect() {
@@ -64,12 +72,18 @@ class Workshop {
   }
 
  private:
-  using Ordered = std::pair<uint64_t, Judge::Work>;
+  struct Ordered {
+    uint64_t ticket;
+    Judge::Work work;
+    std::shared_ptr<std::atomic<bool>> stop;
+  };
 
   void Run() {
     while (absl::optional<Ordered> order = Next()) {
-      Result result{order->first, order->second()};
+      Result result{order->ticket, *order->stop ? nullptr : order->work(*order->stop)};
       absl::MutexLock lock(&mutex_);
+      stops_.erase(order->ticket);
+      if (*order->stop) continue;
       results_.push_back(std::move(result));
       eventfd_write(wake_.get(), 1);
     }
@@ -90,6 +104,8 @@ class Workshop {
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Ordered> orders_ ABSL_GUARDED_BY(mutex_);
+  // Of orders that wait or are worked on.
+  std::map<uint64_t, std::shared_ptr<std::atomic<bool>>> stops_ ABSL_GUARDED_BY(mutex_);
   std::vector<Result> results_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };
@@ -127,6 +143,7 @@ class Server {
   absl::Status Forget(uint64_t case_id) {
     for (auto entry = waiting_.begin(); entry != waiting_.end(); ++entry) {
       if (entry->second.case_id() != case_id) continue;
+      workshop_.Withdraw(entry->first);
       waiting_.erase(entry);
       JudgeReply reply;
       reply.set_case_id(case_id);
@@ -158,7 +175,7 @@ class Server {
   wire::Channel channel_;
   uint64_t tickets_ = 0;
   std::map<uint64_t, JudgeRequest> waiting_;  // by ticket
-  Workshop workshop_{kReferences};
+  Workshop workshop_{kComputingThreads};
 };
 
 }  // namespace

@@ -9,8 +9,9 @@
 namespace sassay::judge {
 
 // Says "ready", then answers requests until the service hangs up (OK) or the channel breaks. Requests of one case are
-// answered in their order, those of other cases do not wait for a case whose reference is being computed. A request
-// that comes for a case before its earlier one was answered ends that one with CANCELLED: its asker went away.
+// answered in their order, those of other cases do not wait for a case whose reference is being computed or whose
+// outputs are being compared. A request that comes for a case before its earlier one was answered ends that one with
+// CANCELLED: its asker went away.
 absl::Status Serve(Judge& judge, wire::Channel channel);
 
 // Says why this judge cannot work, in place of "ready".

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
@@ -56,7 +57,8 @@ absl::StatusOr<double> ReferenceSeconds(const Workload& workload, const StateOpt
 
 absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workload& workload, uint64_t seed,
                                                                      absl::string_view distribution,
-                                                                     const StateOptions& options) {
+                                                                     const StateOptions& options,
+                                                                     const std::atomic<bool>* stop) {
   ASSIGN_OR_RETURN(const double seconds, ReferenceSeconds(workload, options));
   if (seconds > options.reference_limit_seconds) {
     return absl::OutOfRangeError(absl::StrFormat(
@@ -74,7 +76,8 @@ absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workl
     RETURN_IF_ERROR(state->LoadGolden(options.catalog->GoldenPath(*definition).string()));
     return state;
   }
-  RETURN_IF_ERROR(state->Generate(*definition, seed, distribution));
+  RETURN_IF_ERROR(state->Generate(*definition, seed, distribution, stop));
+  if (stop != nullptr && *stop) return absl::CancelledError("nobody waits for these inputs any more");
   state->Count();
   return state;
 }
@@ -94,7 +97,8 @@ absl::Status WorkloadState::ReadTolerances(const Definition& definition) {
   return absl::OkStatus();
 }
 
-absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed, absl::string_view distribution) {
+absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed, absl::string_view distribution,
+                                     const std::atomic<bool>* stop) {
   ASSIGN_OR_RETURN(const Distribution values, ParseDistribution(distribution));
   if (IsBuiltin(workload_)) {
     ASSIGN_OR_RETURN(reference_, MakeReference(workload_));
@@ -114,7 +118,7 @@ absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed
     }
     inputs_.push_back(GenerateTensor(workload_.inputs(i), seed, i, values, threads_, range));
   }
-  return reference_ ? reference_->Complete(inputs_, threads_) : absl::OkStatus();
+  return reference_ ? reference_->Complete(inputs_, {threads_, stop}) : absl::OkStatus();
 }
 
 absl::Status WorkloadState::LoadGolden(const std::string& path) {
@@ -143,16 +147,34 @@ absl::StatusOr<std::string> WorkloadState::GoldenScalar(const std::map<std::stri
                                                  " of sassay.scalars in ", workload_.definition()));
 }
 
-absl::StatusOr<const std::vector<Expected>*> WorkloadState::ExpectedOutputs() {
+absl::StatusOr<const std::vector<Expected>*> WorkloadState::ExpectedOutputs(const std::atomic<bool>* stop) {
   absl::MutexLock lock(&mutex_);
   if (!expected_.empty()) return &expected_;
   if (reference_ == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("the reference ", workload_.reference(), " of ", workload_.name(),
                                                       " has not run for these inputs"));
   }
-  ASSIGN_OR_RETURN(expected_, reference_->Compute(inputs_, threads_));
+  const Effort effort(threads_, stop);
+  ASSIGN_OR_RETURN(std::vector<Expected> computed, reference_->Compute(inputs_, effort));
+  if (effort.stopped()) return absl::CancelledError("nobody waits for the reference any more");
+  RETURN_IF_ERROR(CheckFinite(computed));
+  expected_ = std::move(computed);
   Count();
   return &expected_;
+}
+
+// The inputs are ours, and so is what comes of them: a candidate could not give anything right.
+absl::Status WorkloadState::CheckFinite(const std::vector<Expected>& computed) const {
+  for (size_t output = 0; output < computed.size(); ++output) {
+    const std::vector<double>& values = computed[output].values;
+    const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+    if (bad == values.end()) continue;
+    const sassay::v1::TensorSpec& spec = workload_.outputs(static_cast<int>(output));
+    return absl::InternalError(absl::StrCat("the reference ", workload_.reference(), " of ", workload_.name(),
+                                            " gives ", *bad, " for ", spec.name(), "[",
+                                            absl::StrJoin(IndexOf(spec, bad - values.begin()), ","), "]"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WorkloadState::AdoptOutputs(const std::vector<std::string>& outputs) {
@@ -164,6 +186,7 @@ absl::Status WorkloadState::AdoptOutputs(const std::vector<std::string>& outputs
     }
     Expected expected{DecodeDoubles(workload_.outputs(i).dtype(), outputs[i]), {}};
     AddRounding(i, expected);
+    if (!IsFloating(workload_.outputs(i).dtype())) expected.exact = outputs[i];
     adopted.push_back(std::move(expected));
   }
   absl::MutexLock lock(&mutex_);
@@ -186,10 +209,9 @@ void WorkloadState::Count() {
   uint64_t total = 0;
   for (const std::string& input : inputs_) total += input.size();
   for (const Expected& expected : expected_) {
-    total += expected.values.size() * sizeof(double) + expected.noise.size() * sizeof(float);
+    total += expected.values.size() * sizeof(double) + expected.noise.size() * sizeof(float) + expected.exact.size();
   }
   bytes_ = total;
-  known_ = !expected_.empty();
 }
 
 std::shared_ptr<WorkloadState> StateCache::FindLocked(const std::string& key) {
@@ -206,10 +228,12 @@ std::shared_ptr<WorkloadState> StateCache::Find(const Workload& workload, uint64
 }
 
 absl::StatusOr<std::shared_ptr<WorkloadState>> StateCache::Get(const Workload& workload, uint64_t seed,
-                                                               absl::string_view distribution) {
+                                                               absl::string_view distribution,
+                                                               const std::atomic<bool>* stop) {
   const std::string key = KeyOf(workload, seed, distribution);
   if (std::shared_ptr<WorkloadState> found = Find(workload, seed, distribution); found != nullptr) return found;
-  ASSIGN_OR_RETURN(std::shared_ptr<WorkloadState> state, WorkloadState::Create(workload, seed, distribution, options_));
+  ASSIGN_OR_RETURN(std::shared_ptr<WorkloadState> state,
+                   WorkloadState::Create(workload, seed, distribution, options_, stop));
   absl::MutexLock lock(&mutex_);
   if (std::shared_ptr<WorkloadState> first = FindLocked(key); first != nullptr) return first;
   order_.emplace_front(key, state);

@@ -48,17 +48,19 @@ absl::StatusOr<double> ReferenceSeconds(const sassay::v1::Workload& workload, co
 class WorkloadState {
  public:
   // OUT_OF_RANGE, at once, if the reference would take longer than the limit: a refusal, never a wrong verdict.
-  // NOT_FOUND, INVALID_ARGUMENT as MakeReference and ParseDistribution.
+  // NOT_FOUND, INVALID_ARGUMENT as MakeReference and ParseDistribution. CANCELLED soon after `stop` (may be null) is
+  // set.
   static absl::StatusOr<std::shared_ptr<WorkloadState>> Create(const sassay::v1::Workload& workload, uint64_t seed,
                                                                absl::string_view distribution,
-                                                               const StateOptions& options);
+                                                               const StateOptions& options,
+                                                               const std::atomic<bool>* stop = nullptr);
 
   // Bytes of the workload's inputs, in order; scalars included.
   const std::vector<std::string>& inputs() const { return inputs_; }
   // One per output. FAILED_PRECONDITION if the reference is a kernel whose outputs were not handed in yet.
-  absl::StatusOr<const std::vector<Expected>*> ExpectedOutputs() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether ExpectedOutputs would answer at once.
-  bool AnswersAtOnce() const { return reference_ == nullptr || known_; }
+  // CANCELLED soon after `stop` (may be null) is set; INTERNAL if the reference computes what is no number.
+  absl::StatusOr<const std::vector<Expected>*> ExpectedOutputs(const std::atomic<bool>* stop = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The deciding rule's multiples for one output.
   const Tolerance& tolerance(int output) const { return tolerances_[output]; }
   // Outputs of the approved reference kernel, in order. Their own rounding is added to the noise.
@@ -73,7 +75,9 @@ class WorkloadState {
   absl::Status LoadGolden(const std::string& path);
   absl::StatusOr<std::string> GoldenScalar(const std::map<std::string, StoredTensor>& tensors,
                                            const sassay::v1::TensorSpec& scalar) const;
-  absl::Status Generate(const Definition& definition, uint64_t seed, absl::string_view distribution);
+  absl::Status Generate(const Definition& definition, uint64_t seed, absl::string_view distribution,
+                        const std::atomic<bool>* stop);
+  absl::Status CheckFinite(const std::vector<Expected>& computed) const;
   void AddRounding(int output, Expected& expected) const;
   void Count();
 
@@ -83,7 +87,6 @@ class WorkloadState {
   std::vector<std::string> inputs_;
   absl::Mutex mutex_;               // held while the reference computes
   std::vector<Expected> expected_;  // empty until known
-  std::atomic<bool> known_{false};
   std::atomic<uint64_t> bytes_{0};
   std::vector<Tolerance> tolerances_;
   std::vector<double> noise_of_rms_;
@@ -97,7 +100,9 @@ class StateCache {
 
   // The state, made if it is not there. Failures as WorkloadState::Create.
   absl::StatusOr<std::shared_ptr<WorkloadState>> Get(const sassay::v1::Workload& workload, uint64_t seed,
-                                                     absl::string_view distribution) ABSL_LOCKS_EXCLUDED(mutex_);
+                                                     absl::string_view distribution,
+                                                     const std::atomic<bool>* stop = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The state if it is there.
   std::shared_ptr<WorkloadState> Find(const sassay::v1::Workload& workload, uint64_t seed,
                                       absl::string_view distribution) ABSL_LOCKS_EXCLUDED(mutex_);

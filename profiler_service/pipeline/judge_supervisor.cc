@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "spdlog/spdlog.h"
 
 namespace sassay::pipeline {
 
@@ -19,16 +20,24 @@ using sassay::worker::JudgeRequest;
 class JudgeSupervisor::Conversation {
  public:
   static absl::StatusOr<std::shared_ptr<Conversation>> Start(const wire::WorkerOptions& options,
-                                                             absl::Duration start_timeout) {
+                                                             absl::Duration start_timeout, absl::Duration silence,
+                                                             std::shared_ptr<std::atomic<uint64_t>> deaths,
+                                                             wire::KillSwitch& stop) {
     ASSIGN_OR_RETURN(std::unique_ptr<wire::WorkerProcess> judge, wire::WorkerProcess::Start(options));
+    const wire::KillSwitch::Guard guard(&stop, [process = judge.get()] { process->Kill(); });
     JudgeReply ready;
     RETURN_IF_ERROR(judge->Receive(ready, absl::Now() + start_timeout).status());
     if (!ready.error().empty()) return absl::UnavailableError(absl::StrCat("judge: ", ready.error()));
     ASSIGN_OR_RETURN(wire::Channel ears, judge->Listen());
-    return std::shared_ptr<Conversation>(new Conversation(std::move(judge), std::move(ears), std::move(ready)));
+    return std::shared_ptr<Conversation>(
+        new Conversation(std::move(judge), std::move(ears), std::move(ready), silence, std::move(deaths)));
   }
 
   ~Conversation() {
+    {
+      absl::MutexLock lock(&mutex_);
+      closing_ = true;
+    }
     judge_->Kill();
     listener_.join();
   }
@@ -43,25 +52,28 @@ class JudgeSupervisor::Conversation {
   absl::StatusOr<JudgeReply> Ask(const JudgeRequest& request, std::vector<UniqueFd>& descriptors, absl::Time deadline,
                                  wire::KillSwitch* kill_switch) {
     const auto question = std::make_shared<Question>();
-    Send(request, question, deadline);
-    const wire::KillSwitch::Guard guard(kill_switch, [this, &question] {
-      absl::MutexLock lock(&mutex_);
-      question->cancelled = true;
-    });
-    absl::MutexLock lock(&mutex_);
-    const auto over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return question->answered || question->cancelled || !why_ended_.ok();
-    };
-    const bool in_time = mutex_.AwaitWithDeadline(absl::Condition(&over), deadline);
-    if (question->answered) {
+    Send(request, question);
+    if (Await(*question, deadline, kill_switch)) {
       descriptors = std::move(question->descriptors);
       return std::move(question->reply);
     }
-    if (question->cancelled) return absl::CancelledError("the judge's answer is not waited for any more");
-    if (in_time) return why_ended_;
+    if (kill_switch != nullptr && kill_switch->pulled()) {
+      return absl::CancelledError("the judge's answer is not waited for any more");
+    }
+    if (ended()) return why_ended();
+    if (Responds(kill_switch)) {
+      return absl::DeadlineExceededError(absl::StrCat("the judge (pid ", pid(), ") did not answer in time"));
+    }
+    if (kill_switch != nullptr && kill_switch->pulled()) {
+      return absl::CancelledError("the judge's answer is not waited for any more");
+    }
     judge_->Kill();
-    return absl::DeadlineExceededError(absl::StrCat("the judge (pid ", pid(), ") did not answer in time"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("the judge (pid ", pid(), ") answered nothing at all for ", absl::FormatDuration(silence_)));
   }
+
+  // Says something to which no answer is waited for.
+  void Tell(const JudgeRequest& request) { Send(request, nullptr); }
 
  private:
   struct Question {
@@ -70,17 +82,51 @@ class JudgeSupervisor::Conversation {
     std::vector<UniqueFd> descriptors;
   };
 
-  Conversation(std::unique_ptr<wire::WorkerProcess> judge, wire::Channel ears, JudgeReply ready)
-      : judge_(std::move(judge)), ears_(std::move(ears)), ready_(std::move(ready)), listener_([this] { Listen(); }) {}
+  Conversation(std::unique_ptr<wire::WorkerProcess> judge, wire::Channel ears, JudgeReply ready, absl::Duration silence,
+               std::shared_ptr<std::atomic<uint64_t>> deaths)
+      : judge_(std::move(judge)),
+        ears_(std::move(ears)),
+        ready_(std::move(ready)),
+        silence_(silence),
+        deaths_(std::move(deaths)),
+        listener_([this] { Listen(); }) {}
 
-  // A failure shows in the listener.
-  void Send(const JudgeRequest& request, const std::shared_ptr<Question>& question, absl::Time deadline) {
+  // A failure shows in the listener. A judge that does not even read is as silent as one that does not answer.
+  void Send(const JudgeRequest& request, std::shared_ptr<Question> question) {
     absl::MutexLock sending(&send_mutex_);
     {
       absl::MutexLock lock(&mutex_);
-      open_[request.case_id()].push_back(question);
+      open_[request.case_id()].push_back(question != nullptr ? std::move(question) : std::make_shared<Question>());
     }
-    judge_->Send(request, deadline).IgnoreError();
+    judge_->Send(request, absl::Now() + silence_).IgnoreError();
+  }
+
+  // Whether the answer came before the deadline, the end of the judge, or the switch.
+  bool Await(Question& question, absl::Time deadline, wire::KillSwitch* kill_switch) {
+    const wire::KillSwitch::Guard guard(kill_switch, [this, &question] {
+      absl::MutexLock lock(&mutex_);
+      question.cancelled = true;
+    });
+    absl::MutexLock lock(&mutex_);
+    const auto over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return question.answered || question.cancelled || !why_ended_.ok();
+    };
+    mutex_.AwaitWithDeadline(absl::Condition(&over), deadline);
+    return question.answered;
+  }
+
+  // Whether its own thread still answers: dropping a case that never was takes no time.
+  bool Responds(wire::KillSwitch* kill_switch) {
+    JudgeRequest request;
+    request.mutable_drop();
+    const auto question = std::make_shared<Question>();
+    Send(request, question);
+    return Await(*question, absl::Now() + silence_, kill_switch);
+  }
+
+  absl::Status why_ended() const {
+    absl::MutexLock lock(&mutex_);
+    return why_ended_;
   }
 
   void Listen() {
@@ -104,40 +150,98 @@ class JudgeSupervisor::Conversation {
   void End(const absl::Status& why) {
     absl::MutexLock lock(&mutex_);
     why_ended_ = absl::UnavailableError(why.message());
+    if (closing_) return;
+    ++*deaths_;
+    spdlog::warn("a judge ended, and the cases it had with it: {}", std::string(why.message()));
   }
 
   const std::unique_ptr<wire::WorkerProcess> judge_;
   wire::Channel ears_;  // the listener's alone
   const JudgeReply ready_;
+  const absl::Duration silence_;
+  const std::shared_ptr<std::atomic<uint64_t>> deaths_;
   absl::Mutex send_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
   std::map<uint64_t, std::deque<std::shared_ptr<Question>>> open_ ABSL_GUARDED_BY(mutex_);  // by case
-  absl::Status why_ended_ ABSL_GUARDED_BY(mutex_);                                          // OK while the judge lives
-  std::thread listener_;  // last: it uses everything above
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status why_ended_ ABSL_GUARDED_BY(mutex_);  // OK while the judge lives
+  std::thread listener_;                            // last: it uses everything above
 };
 
-JudgeSupervisor::~JudgeSupervisor() = default;
+JudgeSupervisor::~JudgeSupervisor() {
+  stop_.Pull();
+  std::thread starter;
+  {
+    absl::MutexLock lock(&mutex_);
+    starter = std::move(starter_);
+  }
+  if (starter.joinable()) starter.join();
+}
 
 absl::StatusOr<std::unique_ptr<JudgeSupervisor>> JudgeSupervisor::Start(wire::WorkerOptions options,
-                                                                        absl::Duration start_timeout) {
-  std::unique_ptr<JudgeSupervisor> supervisor(new JudgeSupervisor(std::move(options), start_timeout));
-  ASSIGN_OR_RETURN(const std::shared_ptr<Conversation> first, supervisor->Current());
+                                                                        absl::Duration start_timeout,
+                                                                        absl::Duration silence) {
+  std::unique_ptr<JudgeSupervisor> supervisor(new JudgeSupervisor(std::move(options), start_timeout, silence));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Conversation> first, supervisor->Current(absl::InfiniteFuture(), nullptr));
   supervisor->device_ = first->ready().device();
   return supervisor;
 }
 
-absl::StatusOr<std::shared_ptr<JudgeSupervisor::Conversation>> JudgeSupervisor::Current() {
+bool JudgeSupervisor::Alive() const { return current_ != nullptr && !current_->ended(); }
+
+void JudgeSupervisor::BeginStart() {
+  starting_ = true;
+  if (starter_.joinable()) starter_.join();  // it has nothing more to do
+  starter_ = std::thread([this, former = std::move(current_)]() mutable {
+    former.reset();
+    auto started = Conversation::Start(options_, start_timeout_, silence_, deaths_, stop_);
+    if (!started.ok()) {
+      ++*deaths_;
+      spdlog::error("a judge could not start: {}", started.status().ToString());
+    }
+    absl::MutexLock lock(&mutex_);
+    why_not_started_ = started.status();
+    if (started.ok()) current_ = *std::move(started);
+    starting_ = false;
+  });
+}
+
+absl::StatusOr<std::shared_ptr<JudgeSupervisor::Conversation>> JudgeSupervisor::Current(absl::Time deadline,
+                                                                                        wire::KillSwitch* kill_switch) {
+  bool cancelled = false;
+  const wire::KillSwitch::Guard guard(kill_switch, [this, &cancelled] {
+    absl::MutexLock lock(&mutex_);
+    cancelled = true;
+  });
   absl::MutexLock lock(&mutex_);
-  if (current_ != nullptr && !current_->ended()) return current_;
-  current_.reset();
-  ASSIGN_OR_RETURN(current_, Conversation::Start(options_, start_timeout_));
-  return current_;
+  if (Alive()) return current_;
+  if (!starting_) BeginStart();
+  const auto over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !starting_ || cancelled; };
+  const bool in_time = mutex_.AwaitWithDeadline(absl::Condition(&over), deadline);
+  if (cancelled) return absl::CancelledError("cancelled while a judge started");
+  if (!in_time) return absl::DeadlineExceededError("no judge started in time");
+  if (current_ != nullptr) return current_;
+  return why_not_started_;
 }
 
 absl::StatusOr<JudgeReply> JudgeSupervisor::Ask(const JudgeRequest& request, std::vector<UniqueFd>& descriptors,
                                                 absl::Time deadline, wire::KillSwitch* kill_switch) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Conversation> conversation, Current());
+  ASSIGN_OR_RETURN(const std::shared_ptr<Conversation> conversation, Current(deadline, kill_switch));
   return conversation->Ask(request, descriptors, deadline, kill_switch);
+}
+
+// The cases of a judge that has died are gone already.
+void JudgeSupervisor::Drop(uint64_t case_id) {
+  std::shared_ptr<Conversation> conversation;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!Alive()) return;
+    conversation = current_;
+  }
+  JudgeRequest request;
+  request.set_case_id(case_id);
+  request.mutable_drop();
+  conversation->Tell(request);
 }
 
 pid_t JudgeSupervisor::pid() {

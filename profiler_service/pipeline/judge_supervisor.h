@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -22,13 +23,16 @@ namespace sassay::pipeline {
 // one case, one request at a time.
 //
 // Failure of Ask: UNAVAILABLE the judge died or could not be started (the next Ask starts another one; cases of the
-// dead one are gone); DEADLINE_EXCEEDED it did not answer in time (it is killed); CANCELLED the switch was pulled (the
-// judge goes on and its answer is dropped; the case must be dropped still).
+// dead one are gone); DEADLINE_EXCEEDED it did not answer in time; CANCELLED the switch was pulled. After the last two
+// the judge goes on, its answer is dropped, and the case must be dropped still: other jobs' cases live in the same
+// judge, and one slow answer is no reason to take them away. It is killed only if it answers nothing at all for
+// `silence`.
 class JudgeSupervisor : public evaluate::JudgePort {
  public:
   // Starts the first judge and waits for it: how a service finds out that a device is not there.
   static absl::StatusOr<std::unique_ptr<JudgeSupervisor>> Start(wire::WorkerOptions options,
-                                                                absl::Duration start_timeout);
+                                                                absl::Duration start_timeout,
+                                                                absl::Duration silence = absl::Minutes(3));
   ~JudgeSupervisor() override;
 
   absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
@@ -39,27 +43,39 @@ class JudgeSupervisor : public evaluate::JudgePort {
   absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
                                                  std::vector<UniqueFd>& descriptors, absl::Time deadline,
                                                  wire::KillSwitch* kill_switch) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Drop(uint64_t case_id) override ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t NewCase() override { return ++cases_; }
 
   // What the first judge said about its device.
   const sassay::worker::DeviceDescription& device() const { return device_; }
   // Of the judge that lives now; 0 if none does.
   pid_t pid() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Judges that ended by themselves, were killed for their silence, or could not start.
+  uint64_t deaths() const { return *deaths_; }
 
  private:
   class Conversation;
 
-  JudgeSupervisor(wire::WorkerOptions options, absl::Duration start_timeout)
-      : options_(std::move(options)), start_timeout_(start_timeout) {}
-  absl::StatusOr<std::shared_ptr<Conversation>> Current() ABSL_LOCKS_EXCLUDED(mutex_);
+  JudgeSupervisor(wire::WorkerOptions options, absl::Duration start_timeout, absl::Duration silence)
+      : options_(std::move(options)), start_timeout_(start_timeout), silence_(silence) {}
+  // The judge that lives, or one that a thread of its own starts while this waits.
+  absl::StatusOr<std::shared_ptr<Conversation>> Current(absl::Time deadline, wire::KillSwitch* kill_switch)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Alive() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginStart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const wire::WorkerOptions options_;
-  const absl::Duration start_timeout_;
+  const absl::Duration start_timeout_, silence_;
+  const std::shared_ptr<std::atomic<uint64_t>> deaths_ = std::make_shared<std::atomic<uint64_t>>(0);
   sassay::worker::DeviceDescription device_;
   std::atomic<uint64_t> cases_{0};
 
-  absl::Mutex mutex_;  // held while a judge starts
+  absl::Mutex mutex_;
   std::shared_ptr<Conversation> current_ ABSL_GUARDED_BY(mutex_);
+  bool starting_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status why_not_started_ ABSL_GUARDED_BY(mutex_);
+  std::thread starter_ ABSL_GUARDED_BY(mutex_);
+  wire::KillSwitch stop_;  // ends a start under way
 };
 
 }  // namespace sassay::pipeline

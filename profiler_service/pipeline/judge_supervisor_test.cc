@@ -1,8 +1,11 @@
 #include "profiler_service/pipeline/judge_supervisor.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -131,14 +134,70 @@ TEST_F(JudgeSupervisorTest, ACancelledJobWaitsForNoReferenceAndItsCaseCanBeDropp
   const auto cancelled = supervisor_->Ask(Comparison(1), descriptors_, absl::Now() + absl::Seconds(120), &kill_switch);
   canceller.join();
   EXPECT_EQ(cancelled.status().code(), absl::StatusCode::kCancelled);
-  JudgeRequest drop;
-  drop.set_case_id(1);
-  drop.mutable_drop();
-  const auto dropped = Ask(drop);
-  ASSERT_TRUE(dropped.ok()) << dropped.status();
-  EXPECT_EQ(dropped->error(), "") << "the reply is its own, not the comparison's";
+  supervisor_->Drop(1);
   EXPECT_EQ(Ask(Comparison(1))->trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
   EXPECT_EQ(Ask(Preparation(2))->error(), "") << "the same judge goes on";
+}
+
+// Stopped, a process answers nothing, as one does whose thread is busy for long.
+TEST_F(JudgeSupervisorTest, DroppingACaseWaitsForNobodyAndKillsNobody) {
+  ASSERT_EQ(Ask(Preparation(1))->error(), "");
+  ASSERT_EQ(Ask(Preparation(2))->error(), "");
+  const pid_t judge = supervisor_->pid();
+  ASSERT_EQ(kill(judge, SIGSTOP), 0);
+  supervisor_->Drop(1);
+  ASSERT_EQ(kill(judge, SIGCONT), 0);
+  EXPECT_EQ(Ask(Comparison(2))->error(), "") << "the other job's case lives";
+  EXPECT_EQ(Ask(Comparison(1))->trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
+  EXPECT_EQ(supervisor_->pid(), judge);
+}
+
+TEST_F(JudgeSupervisorTest, OneLateAnswerCostsTheOthersNothing) {
+  ASSERT_EQ(Ask(LongPreparation(1))->error(), "");
+  ASSERT_EQ(Ask(Preparation(2))->error(), "");
+  const pid_t judge = supervisor_->pid();
+  EXPECT_EQ(supervisor_->Ask(Comparison(1), descriptors_, absl::Now()).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  supervisor_->Drop(1);
+  EXPECT_EQ(Ask(Comparison(2))->error(), "");
+  EXPECT_EQ(supervisor_->pid(), judge);
+  EXPECT_EQ(supervisor_->deaths(), 0u);
+}
+
+TEST(JudgeSupervisor, AJudgeThatAnswersNothingAtAllIsReplacedAndCounted) {
+  auto supervisor = JudgeSupervisor::Start(MemoryJudge(), absl::Seconds(60), /*silence=*/absl::Milliseconds(100));
+  ASSERT_TRUE(supervisor.ok()) << supervisor.status();
+  const pid_t judge = (*supervisor)->pid();
+  ASSERT_EQ(kill(judge, SIGSTOP), 0);
+  std::vector<UniqueFd> descriptors;
+  EXPECT_EQ((*supervisor)->Ask(Preparation(1), descriptors, absl::Now()).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  absl::StatusOr<JudgeReply> answer = absl::UnknownError("");
+  while (!answer.ok()) {
+    answer = (*supervisor)->Ask(Preparation(2), descriptors, absl::Now() + absl::Seconds(60));
+  }
+  EXPECT_NE((*supervisor)->pid(), judge);
+  EXPECT_EQ((*supervisor)->deaths(), 1u);
+}
+
+TEST(JudgeSupervisor, AJobDoesNotWaitForAJudgeThatStartsOnceItIsCancelledOrLate) {
+  const std::string go = testing::TempDir() + "/judge_may_start_" + std::to_string(getpid());
+  std::ofstream(go) << "go";
+  wire::WorkerOptions options = MemoryJudge();
+  options.environment["MEMORY_JUDGE_WAITS_FOR"] = go;
+  auto supervisor = JudgeSupervisor::Start(options, absl::Seconds(60));
+  ASSERT_TRUE(supervisor.ok()) << supervisor.status();
+  std::filesystem::remove(go);
+  ASSERT_EQ(kill((*supervisor)->pid(), SIGKILL), 0);
+  while ((*supervisor)->pid() != 0) std::this_thread::yield();
+  std::vector<UniqueFd> descriptors;
+  wire::KillSwitch kill_switch;
+  std::thread canceller([&] { kill_switch.Pull(); });
+  EXPECT_EQ((*supervisor)->Ask(Preparation(1), descriptors, absl::InfiniteFuture(), &kill_switch).status().code(),
+            absl::StatusCode::kCancelled);
+  canceller.join();
+  EXPECT_EQ((*supervisor)->Ask(Preparation(2), descriptors, absl::Now()).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(JudgeSupervisor, SaysWhyAJudgeCannotStart) {

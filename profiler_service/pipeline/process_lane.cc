@@ -37,15 +37,16 @@ class PooledRunner : public evaluate::CandidateRunner {
   const wire::KillSwitch::Guard guard_;  // after the runner, so that it goes first
 };
 
-// The judge as one job sees it: waiting ends when the job is cancelled. What cleans up is asked all the same.
+// The judge as one job sees it: waiting ends when the job is cancelled.
 class JobsJudge : public evaluate::JudgePort {
  public:
   JobsJudge(JudgeSupervisor& judge, wire::KillSwitch& kill_switch) : judge_(judge), kill_switch_(kill_switch) {}
 
   absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
                                                  std::vector<UniqueFd>& descriptors, absl::Time deadline) override {
-    return judge_.Ask(request, descriptors, deadline, request.has_drop() ? nullptr : &kill_switch_);
+    return judge_.Ask(request, descriptors, deadline, &kill_switch_);
   }
+  void Drop(uint64_t case_id) override { judge_.Drop(case_id); }
   uint64_t NewCase() override { return judge_.NewCase(); }
 
  private:

@@ -100,6 +100,7 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
   for (const std::string& device : options.devices) {
     ASSIGN_OR_RETURN(wire::WorkerOptions judge_options, JudgeOptions(options, device));
     ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge, JudgeSupervisor::Start(judge_options, kJudgeStart));
+    judges_.push_back(judge.get());
     const uint32_t usual = judge->device().kind() == "emulated" ? 2 : 4;
     parts.lanes.push_back(std::make_unique<ProcessLane>(device, std::move(judge), *pool_, compute_sanitizer,
                                                         options.spares,
@@ -107,6 +108,12 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
     Describe(*parts.lanes.back(), !compute_sanitizer.empty());
   }
   return absl::OkStatus();
+}
+
+uint64_t ServicePipeline::judge_deaths() const {
+  uint64_t deaths = 0;
+  for (const JudgeSupervisor* judge : judges_) deaths += judge->deaths();
+  return deaths;
 }
 
 void ServicePipeline::Describe(const Lane& lane, bool can_sanitize) {

@@ -18,6 +18,8 @@
 
 namespace sassay::pipeline {
 
+class JudgeSupervisor;
+
 struct ServicePipelineOptions {
   // "cuda:0", "emulated:sm_90a"; what device::DetectDevices gives for "auto". At least one.
   std::vector<std::string> devices;
@@ -56,6 +58,9 @@ class ServicePipeline {
   const std::vector<sassay::v1::DeviceCapability>& devices() const { return devices_; }
   // Release of the ptxas that establishes provenance; empty if there is none.
   const std::string& provenance_toolkit() const { return provenance_->toolkit_version(); }
+  // Workers that ended without being told to, or could not start; for metrics.
+  uint64_t judge_deaths() const;
+  uint64_t runner_deaths() const { return pool_->deaths(); }
 
  private:
   ServicePipeline() = default;
@@ -67,6 +72,7 @@ class ServicePipeline {
   std::unique_ptr<admission::ProvenanceChecker> provenance_;
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<sassay::v1::DeviceCapability> devices_;
+  std::vector<const JudgeSupervisor*> judges_;  // the lanes own them
 };
 
 }  // namespace sassay::pipeline

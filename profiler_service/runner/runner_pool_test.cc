@@ -74,6 +74,7 @@ TEST(RunnerPool, RunnerThatCannotStartIsUnavailable) {
   pool.Keep("cuda:broken", worker::RUN_MODE_PLAIN, 1);
   EXPECT_EQ(pool.Acquire("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).status().code(),
             absl::StatusCode::kUnavailable);
+  EXPECT_GE(pool.deaths(), 1u);
 }
 
 TEST(RunnerPool, QuietDeviceStillServesCallers) {

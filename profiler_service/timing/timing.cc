@@ -156,7 +156,7 @@ absl::StatusOr<verdict::TimingSeen> Time(const TimingRequest& request, wire::Run
   auto runner = pool.Acquire(request.device, worker::RUN_MODE_TIMED, absl::InfiniteFuture(), request.kill_switch);
   if (absl::IsCancelled(runner.status())) return runner.status();
   if (!runner.ok()) return verdict::TimingSeen{Unavailable(std::string(runner.status().message())), {}};
-  const wire::RunnerPool::Quiet quiet(pool, request.device);
+  const wire::RunnerPool::Quiet quiet(pool, request.device, request.kill_switch);
   const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
   TimedRun run(request, **runner);
   absl::Status status = run.SetUp();

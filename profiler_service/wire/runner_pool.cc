@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "profiler_service/wire/gpu_nodes.h"
 #include "profiler_service/wire/runner_sandbox.h"
+#include "spdlog/spdlog.h"
 
 namespace sassay::wire {
 namespace {
@@ -92,8 +93,18 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Acquire(absl::string_v
                                                                   KillSwitch* kill_switch) {
   while (auto spare = TakeSpare(Key(std::string(device), mode))) {
     if (spare->process().Alive()) return spare;
+    Note(std::string(device), absl::UnavailableError("a spare died while it waited")).IgnoreError();
   }
-  return StartRunner(options_, device, mode, deadline, kill_switch);
+  auto runner = StartRunner(options_, device, mode, deadline, kill_switch);
+  if (!runner.ok()) return Note(std::string(device), runner.status());
+  return runner;
+}
+
+absl::Status RunnerPool::Note(const std::string& device, const absl::Status& status) {
+  if (absl::IsCancelled(status)) return status;
+  ++deaths_;
+  spdlog::warn("no runner for {}: {}", device, std::string(status.message()));
+  return status;
 }
 
 std::unique_ptr<RunnerClient> RunnerPool::TakeSpare(const Key& key) {
@@ -135,6 +146,7 @@ void RunnerPool::Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerCli
     shelf.backoff = absl::Seconds(1);
     return;
   }
+  Note(key.first, runner.status()).IgnoreError();
   shelf.retry_at = absl::Now() + shelf.backoff;
   shelf.backoff = std::min(shelf.backoff * 2, kLongestBackoff);
 }
@@ -152,10 +164,17 @@ void RunnerPool::Refill() {
   }
 }
 
-RunnerPool::Quiet::Quiet(RunnerPool& pool, std::string device) : pool_(pool), device_(std::move(device)) {
+RunnerPool::Quiet::Quiet(RunnerPool& pool, std::string device, KillSwitch* kill_switch)
+    : pool_(pool), device_(std::move(device)) {
+  bool cancelled = false;
+  const KillSwitch::Guard guard(kill_switch, [this, &cancelled] {
+    absl::MutexLock lock(&pool_.mutex_);
+    cancelled = true;
+    pool_.changed_.SignalAll();
+  });
   absl::MutexLock lock(&pool_.mutex_);
   ++pool_.quiet_[device_];
-  while (pool_.starting_ == device_) pool_.changed_.Wait(&pool_.mutex_);
+  while (pool_.starting_ == device_ && !cancelled) pool_.changed_.Wait(&pool_.mutex_);
 }
 
 RunnerPool::Quiet::~Quiet() {

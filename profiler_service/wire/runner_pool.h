@@ -5,6 +5,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_WIRE_RUNNER_POOL_H_
 #define SASSAY_PROFILER_SERVICE_WIRE_RUNNER_POOL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -73,10 +74,14 @@ class RunnerPool {
   // Ends the spares as a crash would, without the pool's knowledge.
   void KillSparesForTest();
 
+  // Runners that could not start, and spares that died while they waited.
+  uint64_t deaths() const { return deaths_; }
+
   // While it lives no spare is started or ended on `device`: a context that comes or goes disturbs what is being timed.
+  // Waits for a spare that is being started there, but not once the switch (may be null) is pulled.
   class Quiet {
    public:
-    Quiet(RunnerPool& pool, std::string device);
+    Quiet(RunnerPool& pool, std::string device, KillSwitch* kill_switch = nullptr);
     ~Quiet();
     Quiet(const Quiet&) = delete;
     Quiet& operator=(const Quiet&) = delete;
@@ -101,7 +106,11 @@ class RunnerPool {
   absl::optional<Key> NextNeed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerClient>> runner) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Counts and logs a runner that was not to be had.
+  absl::Status Note(const std::string& device, const absl::Status& status);
+
   const RunnerPoolOptions options_;
+  std::atomic<uint64_t> deaths_{0};
   absl::Mutex mutex_;
   absl::CondVar changed_;
   // Ends the start of a spare when the pool goes away.

@@ -120,6 +120,14 @@ absl::StatusOr<sassay::worker::JudgeReply> InProcessJudge::Ask(const sassay::wor
   return reply;
 }
 
+void InProcessJudge::Drop(uint64_t case_id) {
+  sassay::worker::JudgeRequest request;
+  request.set_case_id(case_id);
+  request.mutable_drop();
+  std::vector<UniqueFd> descriptors;
+  Ask(request, descriptors, absl::InfiniteFuture()).IgnoreError();
+}
+
 uint64_t InProcessJudge::NewCase() {
   absl::MutexLock lock(&mutex_);
   return ++cases_;

@@ -38,6 +38,7 @@ class InProcessJudge : public JudgePort {
   absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
                                                  std::vector<UniqueFd>& descriptors, absl::Time deadline) override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void Drop(uint64_t case_id) override ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t NewCase() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The next request finds the judge dead, and its cases gone.

@@ -28,15 +28,6 @@ bool SameNonFinite(double expected, double actual) {
   return std::isnan(expected) ? std::isnan(actual) : expected == actual;
 }
 
-std::vector<int64_t> IndexOf(const TensorSpec& spec, int64_t flat) {
-  std::vector<int64_t> index(spec.shape_size());
-  for (int axis = spec.shape_size() - 1; axis >= 0; --axis) {
-    index[axis] = flat % spec.shape(axis);
-    flat /= spec.shape(axis);
-  }
-  return index;
-}
-
 // Sums over one output.
 struct Totals {
   double error_squares = 0, noise_squares = 0, reference_squares = 0;
@@ -55,6 +46,7 @@ class Comparison {
         poison_(poison),
         tolerance_(tolerance),
         width_(DTypeBytes(spec.dtype())),
+        floating_(IsFloating(spec.dtype())),
         actual_(DecodeDoubles(spec.dtype(), actual)),
         wrong_(actual_.size(), 0) {
     report_.set_output(spec.name());
@@ -79,10 +71,23 @@ class Comparison {
            std::memcmp(poison_.data() + i * width_, actual_bytes_.data() + i * width_, width_) == 0;
   }
 
+  // Two integers that differ may be one double.
+  bool DiffersExactly(size_t i) const {
+    return !expected_.exact.empty() &&
+           std::memcmp(expected_.exact.data() + i * width_, actual_bytes_.data() + i * width_, width_) != 0;
+  }
+
+  // What cannot be held is the infinity that every kernel gives.
+  double ExpectedAt(size_t i) const {
+    const double expected = expected_.values[i];
+    return floating_ && !std::isfinite(RoundTo(spec_.dtype(), expected)) ? RoundTo(spec_.dtype(), expected) : expected;
+  }
+
   void Element(size_t i) {
-    const double expected = expected_.values[i], actual = actual_[i];
+    const double expected = ExpectedAt(i), actual = actual_[i];
     if (!std::isfinite(expected) || !std::isfinite(actual)) return NonFinite(i, expected, actual);
-    const double error = std::fabs(actual - expected), noise = NoiseAt(i);
+    const double error = DiffersExactly(i) ? std::max(1.0, std::fabs(actual - expected)) : std::fabs(actual - expected);
+    const double noise = NoiseAt(i);
     const double badness = noise > 0 ? error / noise : (error > 0 ? HUGE_VAL : 0);
     totals_.error_squares += error * error;
     totals_.noise_squares += noise * noise;
@@ -154,6 +159,7 @@ class Comparison {
   const absl::string_view actual_bytes_, poison_;
   const Tolerance tolerance_;
   const size_t width_;
+  const bool floating_;
   const std::vector<double> actual_;
   std::vector<uint8_t> wrong_;
   Totals totals_;
@@ -162,6 +168,15 @@ class Comparison {
 };
 
 }  // namespace
+
+std::vector<int64_t> IndexOf(const TensorSpec& spec, int64_t flat) {
+  std::vector<int64_t> index(spec.shape_size());
+  for (int axis = spec.shape_size() - 1; axis >= 0; --axis) {
+    index[axis] = flat % spec.shape(axis);
+    flat /= spec.shape(axis);
+  }
+  return index;
+}
 
 Compared CompareOutput(const TensorSpec& spec, const Expected& expected, absl::string_view actual,
                        absl::string_view poison, const Tolerance& tolerance) {

@@ -18,14 +18,16 @@
 // in it, so (1) needs no slack for tails. (2) finds what rms hides, a few wrong elements among many: rounding alone
 // never passes sqrt(3) n_i, and a Gaussian of deviation n_i passes 8 n_i once in 10^15 elements.
 //
-// Integers and bools must be equal. The peer's rule (PTXBench): an element fails if abs > 1e-2 and rel > 1e-2; all must
-// pass. For attention that is 0.39 sigma of the output, so it is reported and does not decide.
+// Integers and bools must be equal, bit for bit. The peer's rule (PTXBench): an element fails if abs > 1e-2 and rel >
+// 1e-2; all must pass. For attention that is 0.39 sigma of the output, so it is reported and does not decide.
 //
 // NaN or infinity where the reference is finite is wrong, and where the reference is not finite the actual value must
-// be the same infinity or also NaN.
+// be the same infinity or also NaN. "Finite" means: as the output's dtype can hold it, so that a value past fp16's
+// range is that infinity.
 #ifndef SASSAY_PROFILER_SERVICE_JUDGE_NUMERICS_COMPARE_H_
 #define SASSAY_PROFILER_SERVICE_JUDGE_NUMERICS_COMPARE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,8 @@ inline constexpr double kPeerTolerance = 1e-2;
 struct Expected {
   std::vector<double> values;
   std::vector<float> noise;  // one standard deviation, per element; empty means none
+  // The output's own bytes where integers are too large for a double; empty where `values` tell all.
+  std::string exact{};
 };
 
 // Multiples of the rule, for workloads that state their own.
@@ -57,6 +61,9 @@ struct Compared {
   bool passed = false;
   bool peer_rule_passed = false;
 };
+
+// Coordinates of an element, outermost axis first.
+std::vector<int64_t> IndexOf(const sassay::v1::TensorSpec& spec, int64_t flat);
 
 // Pure. `actual` and `poison` hold exactly the tensor's bytes; `expected` one value per element.
 Compared CompareOutput(const sassay::v1::TensorSpec& spec, const Expected& expected, absl::string_view actual,

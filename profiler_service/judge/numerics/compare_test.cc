@@ -115,6 +115,27 @@ TEST(Compare, IntegersMustBeEqual) {
   EXPECT_THAT(off.report.worst_index(), ElementsAre(3));
 }
 
+// 2^53 + 1 is no double.
+TEST(Compare, IntegersBeyondTheDoublesMustBeEqualToo) {
+  const TensorSpec spec = Spec(DTYPE_INT64, {2});
+  const int64_t right[] = {(int64_t{1} << 53) + 1, 7}, wrong[] = {int64_t{1} << 53, 7};
+  const absl::string_view right_bytes(reinterpret_cast<const char*>(right), 16);
+  const absl::string_view wrong_bytes(reinterpret_cast<const char*>(wrong), 16);
+  const Expected expected{DecodeDoubles(DTYPE_INT64, right_bytes), {}, std::string(right_bytes)};
+  EXPECT_TRUE(CompareOutput(spec, expected, right_bytes, "").passed);
+  const Compared off = CompareOutput(spec, expected, wrong_bytes, "");
+  EXPECT_FALSE(off.passed);
+  EXPECT_EQ(off.report.wrong(), 1u);
+}
+
+TEST(Compare, WhatTheDtypeCannotHoldIsItsInfinity) {
+  const TensorSpec spec = Spec(DTYPE_FLOAT16, {3});
+  const Expected expected{{70000, -1e6, 1}, {}};
+  EXPECT_TRUE(CompareOutput(spec, expected, EncodeDoubles(DTYPE_FLOAT16, {INFINITY, -INFINITY, 1}), "").passed);
+  EXPECT_FALSE(CompareOutput(spec, expected, EncodeDoubles(DTYPE_FLOAT16, {65504, -INFINITY, 1}), "").passed);
+  EXPECT_FALSE(CompareOutput(spec, expected, EncodeDoubles(DTYPE_FLOAT16, {INFINITY, -INFINITY, INFINITY}), "").passed);
+}
+
 TEST(Compare, InfiniteReferenceWantsTheSameInfinity) {
   const TensorSpec spec = Spec(DTYPE_FLOAT32, {2});
   const Expected expected{{-INFINITY, 1}, {}};

@@ -127,12 +127,12 @@ class ForwardHead {
 };
 
 ForwardResult Forward(const Shape& shape, const std::vector<double>& q, const std::vector<double>& k,
-                      const std::vector<double>& v, int threads) {
+                      const std::vector<double>& v, const Effort& effort) {
   const std::vector<double> v_squares = Squares(v);
   ForwardResult result;
   for (std::vector<double>* part : {&result.output, &result.output_noise_squares}) part->resize(q.size());
   for (std::vector<double>* part : {&result.lse, &result.lse_noise}) part->resize(shape.heads * shape.rows);
-  ParallelFor(shape.heads, threads, [&](int64_t head) {
+  ParallelFor(shape.heads, effort, [&](int64_t head) {
     const int64_t at = head * shape.matrix(), row = head * shape.rows;
     ForwardHead(shape, &q[at], &k[at], &v[at], &v_squares[at])
         .Run(&result.output[at], &result.lse[row], &result.output_noise_squares[at], &result.lse_noise[row]);
@@ -149,9 +149,10 @@ class ForwardReference : public Reference {
     return 3 * square * static_cast<double>(shape_.columns * shape_.heads) * (shape_.causal ? 0.5 : 1);
   }
 
-  absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs, int threads) const override {
+  absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs,
+                                                const Effort& effort) const override {
     const auto decode = [&](int input) { return DecodeDoubles(workload_.inputs(input).dtype(), inputs[input]); };
-    ForwardResult result = Forward(shape_, decode(0), decode(1), decode(2), threads);
+    ForwardResult result = Forward(shape_, decode(0), decode(1), decode(2), effort);
     std::vector<Expected> expected(2);
     expected[0] = {std::move(result.output), Roots(result.output_noise_squares, 1)};
     expected[1] = {std::move(result.lse), std::vector<float>(result.lse_noise.begin(), result.lse_noise.end())};
@@ -239,21 +240,22 @@ class BackwardReference : public Reference {
     return 11 * square * static_cast<double>(shape_.columns * shape_.heads) * (shape_.causal ? 0.5 : 1);
   }
 
-  absl::Status Complete(std::vector<std::string>& inputs, int threads) const override {
-    const ForwardResult forward = Forward(shape_, Decode(inputs, kQ), Decode(inputs, kK), Decode(inputs, kV), threads);
+  absl::Status Complete(std::vector<std::string>& inputs, const Effort& effort) const override {
+    const ForwardResult forward = Forward(shape_, Decode(inputs, kQ), Decode(inputs, kK), Decode(inputs, kV), effort);
     inputs[kO] = EncodeDoubles(workload_.inputs(kO).dtype(), forward.output);
     inputs[kLse] = EncodeDoubles(workload_.inputs(kLse).dtype(), forward.lse);
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs, int threads) const override {
+  absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs,
+                                                const Effort& effort) const override {
     std::vector<double> tensors[6];
     for (int input = 0; input < 6; ++input) tensors[input] = Decode(inputs, input);
     const std::vector<double> q_squares = Squares(tensors[kQ]), k_squares = Squares(tensors[kK]),
                               grad_o_squares = Squares(tensors[kGradO]);
     std::vector<double> results[6];  // dQ, dK, dV and their noise
     for (std::vector<double>& result : results) result.assign(shape_.heads * shape_.matrix(), 0);
-    ParallelFor(shape_.heads, threads, [&](int64_t head) {
+    ParallelFor(shape_.heads, effort, [&](int64_t head) {
       const int64_t at = head * shape_.matrix();
       BackwardHead(shape_, {&tensors[kQ][at], &tensors[kK][at], &tensors[kV][at], &tensors[kO][at],
                             &tensors[kGradO][at], &tensors[kLse][head * shape_.rows], &q_squares[at], &k_squares[at],

@@ -34,14 +34,15 @@ class GemmReference : public Reference {
     return static_cast<double>(m_) * static_cast<double>(n_) * static_cast<double>(k_);
   }
 
-  absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs, int threads) const override {
+  absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs,
+                                                const Effort& effort) const override {
     const std::vector<double> a = DecodeDoubles(a_.dtype(), inputs[0]), b = DecodeDoubles(b_.dtype(), inputs[1]);
     const std::vector<double> a_norms = RowNorms(a, m_, k_), b_norms = RowNorms(b, n_, k_);
     const double unit = std::sqrt(static_cast<double>(k_)) * std::ldexp(1.0, -24);
     Expected expected;
     expected.values.resize(m_ * n_);
     expected.noise.resize(m_ * n_);
-    ParallelFor((m_ + kBlockRows - 1) / kBlockRows, threads, [&](int64_t block) {
+    ParallelFor((m_ + kBlockRows - 1) / kBlockRows, effort, [&](int64_t block) {
       const int64_t first = block * kBlockRows, rows = std::min(kBlockRows, m_ - first);
       Multiply(RowMajor(a.data(), m_, k_).Rows(first, rows), RowMajor(b.data(), n_, k_).Transposed(),
                &expected.values[first * n_], n_, false);

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "profiler_service/judge/numerics/compare.h"
+#include "profiler_service/judge/parallel.h"
 #include "sassay/v1/workload.pb.h"
 
 namespace sassay::judge {
@@ -36,10 +37,13 @@ class Reference {
 
   // Makes dependent inputs agree with the others (attention backward: O and L follow from Q, K, V). One string of bytes
   // per input of the workload, in order.
-  virtual absl::Status Complete(std::vector<std::string>& inputs, int threads) const { return absl::OkStatus(); }
+  virtual absl::Status Complete(std::vector<std::string>& inputs, const Effort& effort) const {
+    return absl::OkStatus();
+  }
 
   // One Expected per output of the workload, in order. INVALID_ARGUMENT if the inputs are not what the workload says.
-  virtual absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs, int threads) const = 0;
+  virtual absl::StatusOr<std::vector<Expected>> Compute(const std::vector<std::string>& inputs,
+                                                        const Effort& effort) const = 0;
 };
 
 // The reference that the workload names. INVALID_ARGUMENT if its shapes do not fit the operator, with what was

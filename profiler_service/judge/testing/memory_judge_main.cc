@@ -1,4 +1,6 @@
 // A judge process whose device is only memory: what tests of supervision start in place of profiler-judge.
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "profiler_service/judge/judge.h"
@@ -10,6 +12,8 @@ int main() {
   using namespace sassay;  // NOLINT: a test's main
   wire::ExitWhenPeerIsGone(wire::kWorkerChannelFd);
   wire::Channel channel{UniqueFd(wire::kWorkerChannelFd)};
+  for (const char* file = std::getenv("MEMORY_JUDGE_WAITS_FOR"); file != nullptr && access(file, F_OK) != 0;)
+    usleep(1000);
   if (std::getenv("MEMORY_JUDGE_REFUSES") != nullptr) {
     return judge::Refuse(absl::UnavailableError("cuda:7: no such GPU"), std::move(channel)).ok() ? 0 : 1;
   }
