@@ -12,6 +12,7 @@
 
 #include "agent/capture/host/entry.h"
 #include "agent/capture/host/guards.h"
+#include "agent/capture/runtime/host_memory.h"
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/session.h"
 
@@ -146,6 +147,7 @@ __attribute__((noinline, no_stack_protector)) void CallAll(void* function, const
     if (call > 1) session.BeginCall(call);
     PaintGuards(PaintByte());
     CallOnce(function, task);
+    RecordHostRanges();
     session.EndCall(call);
   }
 }

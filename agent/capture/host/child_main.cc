@@ -31,7 +31,7 @@ int gettimeofday(timeval* now, void*) noexcept {
   SassayNoteReading("gettimeofday", "the clock");
   timespec precise{};
   if (syscall(SYS_clock_gettime, CLOCK_REALTIME, &precise) != 0) return -1;
-  if (now != nullptr) *now = {precise.tv_sec, precise.tv_nsec / 1000};
+  *now = {precise.tv_sec, precise.tv_nsec / 1000};
   return 0;
 }
 

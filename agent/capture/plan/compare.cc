@@ -76,12 +76,10 @@ uint64_t LoadSlot(const std::string& data, size_t slot) {
   return value;
 }
 
-// Host addresses mean nothing to a kernel, so bytes that hold one are left-overs.
-bool LooksLikeHostAddress(uint64_t value) { return value >= 0x5500'0000'0000 && value < 0x8000'0000'0000; }
-
 class ByteComparer {
  public:
-  ByteComparer(const CallSteps& second, const CallSteps& third) : pointers_(CommonPointers(second, third)) {}
+  explicit ByteComparer(const RecordedSteps& recorded)
+      : recorded_(recorded), pointers_(CommonPointers(recorded.calls[1], recorded.calls[2])) {}
 
   // Zeroes padding in `a`. False if data differs; then `at` is where.
   bool Reconcile(v1::RelocatableBytes* a, const v1::RelocatableBytes& b, size_t* at) const {
@@ -112,9 +110,16 @@ class ByteComparer {
   bool IsLeftOver(const std::string& a, const std::string& b, size_t i) const {
     const size_t slot = i / 8 * 8;
     const uint64_t x = LoadSlot(a, slot), y = LoadSlot(b, slot);
-    if (LooksLikeHostAddress(x) && LooksLikeHostAddress(y)) return true;
+    if (IsHostAddress(x) && IsHostAddress(y)) return true;
     const uint64_t mask = DifferingBytes(x, y);
     return Masked(mask).count({x & mask, y & mask}) != 0;
+  }
+
+  // Host addresses mean nothing to a kernel, so bytes that hold one are left-overs.
+  bool IsHostAddress(uint64_t value) const {
+    const auto& ranges = recorded_.host_ranges;
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const auto& range) { return value >= range.first && value < range.second; });
   }
 
   // All pairs of pointers under `mask`, of which there are at most 255; made when first asked for.
@@ -135,7 +140,8 @@ class ByteComparer {
     return mask;
   }
 
-  std::vector<PointerPair> pointers_;
+  const RecordedSteps& recorded_;
+  const std::vector<PointerPair> pointers_;
   mutable std::map<uint64_t, std::set<std::pair<uint64_t, uint64_t>>> masked_;
 };
 
@@ -247,7 +253,7 @@ class Positions {
 
 OrRefusal<std::vector<v1::Step>> CompareSteady(const RecordedSteps& recorded) {
   const CallSteps &second = recorded.calls[1], &third = recorded.calls[2];
-  const ByteComparer bytes(second, third);
+  const ByteComparer bytes(recorded);
   std::vector<v1::Step> steady = second.steps;
   for (size_t i = 0; i < steady.size() && i < third.steps.size(); ++i) {
     if (auto refusal = ReconcileStep(&steady[i], third.steps[i], bytes, recorded.memory)) return *std::move(refusal);

@@ -74,6 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"eats_memory", v1::VERDICT_CODE_HOST_CRASH, "std::bad_alloc"},
         Case{"no_launch", v1::VERDICT_CODE_NO_LAUNCH, "without launching"},
         Case{"counts_calls", v1::VERDICT_CODE_CALLS_DIFFER, "parameter 2"},
+        Case{"counts_beside_a_leftover", v1::VERDICT_CODE_CALLS_DIFFER, "parameter 2 (byte 0)"},
         Case{"autotunes", v1::VERDICT_CODE_HOST_READS_DEVICE, "autotuning"},
         Case{"bad_map", v1::VERDICT_CODE_TENSOR_MAP_INVALID, "globalStrides[0] is 500"},
         Case{"wide_map", v1::VERDICT_CODE_TENSOR_MAP_INVALID, "256 bytes, more than the swizzle's 128"},

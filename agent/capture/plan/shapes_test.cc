@@ -174,6 +174,13 @@ TEST_P(Shapes, AHostPointerThatMayBePaddingIsAWarning) {
 
 TEST_P(Shapes, HarmlessQuestionsAreAnswered) { EXPECT_EQ(Launches(Plan("queries")).size(), 1u); }
 
+TEST_P(Shapes, LeftOverHostAddressesArePadding) {
+  const v1::LaunchPlan plan = Plan("leftover_host_address");
+  const auto launches = Launches(plan);
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0]->arguments(0).data()[8], 1);
+}
+
 TEST_P(Shapes, ReadingTheClockIsAWarning) {
   EXPECT_THAT(Plan("reads_clock").warnings(), testing::ElementsAre(HasSubstr("host code reads the clock (time)")));
 }

@@ -14,7 +14,7 @@ namespace {
 
 namespace v1 = sassay::v1;
 
-constexpr size_t kMaxSteps = 100'000, kMaxStreams = 256, kMaxSymbolBytes = 64 << 10;
+constexpr size_t kMaxSteps = 100'000, kMaxStreams = 256, kMaxSymbolBytes = 64 << 10, kMaxHostRanges = 64;
 
 Refusal Malformed(absl::string_view what) {
   return {v1::VERDICT_CODE_LAUNCH_INVALID, absl::StrCat("the record of run() makes no sense: ", what), ""};
@@ -60,7 +60,7 @@ StepReader::StepReader(const Record& untrusted_record, int calls, const v1::Work
     : record_(untrusted_record),
       workload_(workload),
       lines_(lines),
-      result_{std::vector<CallSteps>(static_cast<size_t>(calls)), {}, MemoryMap(calls == 1), {}},
+      result_{std::vector<CallSteps>(static_cast<size_t>(calls)), {}, MemoryMap(calls == 1), {}, {}},
       orders_(static_cast<size_t>(calls)),
       deadline_(deadline) {
   for (const auto* tensors : {&workload.inputs(), &workload.outputs()}) {
@@ -126,6 +126,10 @@ StepReader::OptionalRefusal StepReader::OnEvent(const Event& event) {
       return absl::nullopt;
     case Event::kHostWait:
       order.OnHostWait(event.host_wait());
+      return absl::nullopt;
+    case Event::kHostRange:
+      if (result_.host_ranges.size() < kMaxHostRanges)
+        result_.host_ranges.emplace(event.host_range().begin(), event.host_range().end());
       return absl::nullopt;
     default:
       return absl::nullopt;

@@ -36,6 +36,8 @@ struct RecordedSteps {
   std::vector<sassay::v1::TensorMap> tensor_maps;  // each different one once, over all calls
   MemoryMap memory;
   std::set<std::string> warnings;  // for the plan
+  // (begin, end) of the process's own memory, as it said at the ends of the calls.
+  std::set<std::pair<uint64_t, uint64_t>> host_ranges;
 };
 
 // Reads one record. Every byte of it is hostile; whatever does not make sense is refused, never trusted.

@@ -1,7 +1,11 @@
 #include "agent/capture/runtime/host_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <map>
@@ -37,6 +41,23 @@ bool IsMapped(uint64_t address) {
          mincore(reinterpret_cast<void*>(address / kPage * kPage), 1, &resident) == 0;
 }
 
+std::string ReadMaps() {
+  std::string text;
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  char buffer[4096];
+  for (ssize_t got; fd >= 0 && (got = read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(got));
+  if (fd >= 0) close(fd);
+  return text;
+}
+
+void EmitRange(uint64_t begin, uint64_t end) {
+  WireWriter range;
+  range.Fixed64(1, begin);
+  range.Fixed64(2, end);
+  Session::Get().EmitAt(kHostRange, range, CallSite{});
+}
+
 std::string Describe(const LaunchRequest& request, size_t parameter, const char* what) {
   return "parameter " + std::to_string(parameter + 1) + what +
          "; a launch plan has no host memory: use cudaMalloc and cudaMemcpyAsync";
@@ -56,6 +77,25 @@ void AddHostMemory(const void* begin, size_t size, const char* function) {
 }
 
 void RemoveHostMemory(const void* begin) { Ranges().erase(reinterpret_cast<uint64_t>(begin)); }
+
+void RecordHostRanges() {
+  constexpr uint64_t kSlack = 256 << 20;  // what was unmapped before lies near what is mapped still
+  uint64_t begin = 0, end = 0;
+  const std::string maps = ReadMaps();
+  for (size_t line = 0; line < maps.size(); line = maps.find('\n', line) + 1) {
+    char* rest = nullptr;
+    const uint64_t from = std::strtoull(maps.c_str() + line, &rest, 16);
+    const uint64_t to = std::strtoull(rest + 1, &rest, 16);
+    if (from >= kHighestAddress) break;  // the kernel's vsyscall page
+    if (end != 0 && from > end + 2 * kSlack) {
+      EmitRange(begin - std::min(begin, kSlack), end + kSlack);
+      end = 0;
+    }
+    if (end == 0) begin = from;
+    end = to;
+  }
+  if (end != 0) EmitRange(begin - std::min(begin, kSlack), end + kSlack);
+}
 
 void CheckHostMemory(const LaunchRequest& request, size_t parameter, const void* data, size_t size) {
   const bool whole = size == sizeof(uint64_t);

@@ -18,6 +18,9 @@ void RemoveHostMemory(const void* begin);
 // other host memory: a left-over in padding looks the same, and a kernel that follows it is caught where it runs.
 void CheckHostMemory(const LaunchRequest& request, size_t parameter, const void* data, size_t size);
 
+// Records where this process has memory: left-over addresses in padding are told from data by it.
+void RecordHostRanges();
+
 }  // namespace sassay::capture
 
 #endif  // SASSAY_AGENT_CAPTURE_RUNTIME_HOST_MEMORY_H_

@@ -2,8 +2,10 @@
 // SassayRefuseFunction), and leaving the process. And what it had better not do.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 #include "agent/capture/runtime/session.h"
@@ -31,25 +33,23 @@ int SassayRefuseFunction(const char* function) {
                         std::string("unsupported: ") + function + " cannot be recorded into a launch plan");
 }
 
-// Once for each of the five kinds, where the candidate is among the callers. No heap: anybody may ask for the time.
+// Once for each `what` (a literal), where the candidate is among the callers. No heap: anybody may ask for the time.
 void SassayNoteReading(const char* function, const char* what) {
-  static std::atomic<const char*> noted[8] = {};
+  static std::atomic<const char*> noted[4] = {};
   Session& session = Session::Get();
-  if (!session.InCandidate()) return;
-  for (auto& known : noted) {
-    const char* none = nullptr;
-    if (known.compare_exchange_strong(none, what)) break;
-    if (none == what) return;
-  }
-  sassay::capture::SignalSafeWriter finding;
+  const auto known = std::find(std::begin(noted), std::end(noted), what);
+  if (known != std::end(noted) || !session.InCandidate()) return;
   char message[200];
   const int size = std::snprintf(message, sizeof message,
                                  "host code reads %s (%s); if what run() launches depends on it, each capture is "
                                  "another candidate",
                                  what, function);
+  sassay::capture::SignalSafeWriter finding;
   finding.Bytes(2, message, static_cast<size_t>(size));
   finding.Varint(4, 1);
-  session.EmitFromHandler(sassay::capture::kFinding, finding);
+  if (!session.EmitFromHandler(sassay::capture::kFinding, finding)) return;
+  const auto place = std::find(std::begin(noted), std::end(noted), nullptr);
+  if (place != std::end(noted)) *place = what;
 }
 
 void SassayRefuseExit(const char* function, int status) { RefuseExit(function, std::to_string(status)); }

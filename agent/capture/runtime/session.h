@@ -98,6 +98,7 @@ enum EventField : int {
   kEnding = 16,
   kLine = 17,
   kEntry = 18,
+  kHostRange = 19,
   kPcs = 20,
 };
 
@@ -174,8 +175,9 @@ class Session {
   uint64_t candidate_base_ = 0, candidate_end_ = 0;
 };
 
-// Held by every public CUDA function: serialises, and on the way out repaints the stack that the runtime has used, so
-// that none of our bytes turn up as padding of the candidate's structs.
+// Held by every public CUDA function: serialises, and on the way out repaints the stack below the function's own frame,
+// so that little of ours turns up as padding of the candidate's structs. What that frame leaves is the same in every
+// call and every process, and so is taken for data.
 class ApiScope {
  public:
   explicit ApiScope(const char* function);

@@ -207,6 +207,19 @@ ENTRY(counts_calls) {
   static int64_t calls = 0;
   number<<<1, 1, 0, stream>>>(C, calls++);
 }
+ENTRY(counts_beside_a_leftover) {
+  static int calls = 0;
+  union {
+    void* address;
+    struct {
+      int counter;
+      int padding;  // keeps the upper half of the address
+    } value;
+  } slot;
+  slot.address = &slot;
+  slot.value.counter = ++calls;
+  number<<<1, 1, 0, stream>>>(C, reinterpret_cast<int64_t&>(slot));
+}
 ENTRY(autotunes) {
   cudaEvent_t begin, end;
   cudaEventCreate(&begin);

@@ -480,6 +480,22 @@ ENTRY(queries) {
 }
 
 static const time_t loaded = std::time(nullptr);
+ENTRY(leftover_host_address) {
+  static int calls = 0;
+  void* kept[4] = {};
+  for (int i = 0; i < calls % 4; ++i) kept[i] = std::malloc(512);  // another address in each call
+  auto* own = static_cast<char*>(std::malloc(512));
+  Inner inner;
+  std::memcpy(&inner.flag, &own, sizeof own);  // seven bytes of it stay in the padding behind `flag`
+  inner.a = A;
+  inner.flag = 1;
+  inner.scale = 2;
+  take_inner<<<1, 32, 0, stream>>>(inner, C);
+  std::free(own);
+  for (void* block : kept) std::free(block);
+  ++calls;
+}
+
 ENTRY(reads_clock) {
   plain<<<1, 32, 0, stream>>>(A, C, loaded > 0 ? 1 : 2);
 }
