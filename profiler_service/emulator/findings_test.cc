@@ -237,5 +237,21 @@ TEST_F(FindingsTest, WarpBarriersWithOtherMasksNeverMeet) {
   EXPECT_EQ(finding.where().source_line(), FaultLine("meet_with_other_masks"));
 }
 
+// ---- volatile ----
+
+TEST_F(FindingsTest, VolatileStoresOfDifferentValuesRace) {
+  const uint64_t out = checked_.Allocate(256 * 4, "out");
+  const Finding finding =
+      First(checked_.Run("volatile_box", {1, 1, 1}, {256, 1, 1}, {Bytes(out)}), sassay::v1::VERDICT_CODE_SHARED_RACE);
+  EXPECT_EQ(finding.where().source_line(), FaultLine("volatile_box"));
+}
+
+TEST_F(FindingsTest, VolatileFlagsAreHonest) {
+  const uint64_t out = checked_.Allocate(128 * 4, "out");
+  const auto execution = checked_.Run("volatile_flags", {1, 1, 1}, {128, 1, 1}, {Bytes(out), Bytes(5)});
+  ASSERT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_OK) << execution.message;
+  EXPECT_EQ(checked_.Download<int>(out, 1)[0], 5 * 6 + 1);
+}
+
 }  // namespace
 }  // namespace sassay::emulator

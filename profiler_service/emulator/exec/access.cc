@@ -254,7 +254,7 @@ void ReportSourceUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts
 }
 
 // Notes one lane's access to shared memory, and reports its race if it has one.
-void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const uint8_t* at) {
+void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const uint8_t* at, bool changes) {
   SharedMemory& shared = warp.block().shared();
   const CopiesUnderWay& copies = warp.block().copies();
   const uint32_t offset = static_cast<uint32_t>(at - shared.data());
@@ -263,6 +263,7 @@ void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane
   touch.thread = static_cast<uint16_t>(warp.ThreadOf(lane));
   touch.inst = inst.id;
   touch.atomic = facts.atomic;
+  touch.changes = changes && facts.is_volatile;
   Race race;
   const bool raced = facts.kind == AccessKind::kRead ? shared.Read(offset, facts.bytes, touch, race)
                                                      : shared.Write(offset, facts.bytes, touch, race);
@@ -325,7 +326,7 @@ bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64
   if (!warp.checked()) return true;
   for (uint32_t rest = facts.kind != AccessKind::kWrite ? lanes.shared : 0; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    NoteShared(warp, inst, facts, lane, lanes.at[lane]);
+    NoteShared(warp, inst, facts, lane, lanes.at[lane], false);
   }
   if (facts.atomic && lanes.global != 0) OrderByGlobal(warp, facts);
   return true;
@@ -344,7 +345,7 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
       changes |= fresh;
     }
     if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
-      NoteShared(warp, inst, facts, lane, lanes.at[lane]);
+      NoteShared(warp, inst, facts, lane, lanes.at[lane], changes);
     if ((lanes.global >> lane & 1) == 0 || !changes || !warp.block().copies().any()) continue;
     const CopyMark* copy = warp.block().copies().AtSource(lanes.at[lane], facts.bytes);
     if (copy != nullptr) ReportSourceUnderWay(warp, inst, facts, lane, *copy);
@@ -360,7 +361,7 @@ void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t
   facts.space = Space::kShared;
   facts.kind = AccessKind::kWrite;
   facts.bytes = bytes;
-  if (fresh || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to);
+  if (fresh || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to, true);
   warp.block().copies().Begin(shared.size(), offset, from, bytes, inst.id, static_cast<uint16_t>(warp.ThreadOf(lane)));
 }
 
@@ -411,6 +412,7 @@ AccessFacts ParseAccess(const Decoder& d, const ptx::Operand& address) {
     if (part == "local") facts.space = Space::kLocal;
     if (part == "param" || part == "param::entry" || part == "param::func") facts.space = Space::kParam;
   }
+  facts.is_volatile = d.Has("volatile");
   facts.acquire = d.Has("acquire") || d.Has("volatile") || d.Has("relaxed") || d.Has("acq_rel") || d.Has("mmio");
   facts.release = d.Has("release") || d.Has("volatile") || d.Has("relaxed") || d.Has("acq_rel") || d.Has("mmio");
   facts.atomic = facts.acquire || facts.release;

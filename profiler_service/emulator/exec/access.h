@@ -22,6 +22,7 @@ struct AccessFacts {
   bool frame_relative = false;  // the address is an offset in the frame's local memory
   bool atomic = false;          // volatile, relaxed, acquire, release, atomic: orders, and races with none of its kind
   bool acquire = false, release = false;
+  bool is_volatile = false;
   bool tells_changes = false;  // the handler itself says whether memory changed (Block::NoteChange, Warp::NoteLocal)
 };
 

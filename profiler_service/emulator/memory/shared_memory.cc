@@ -74,7 +74,9 @@ bool SharedMemory::Write(uint32_t offset, uint32_t bytes, Touch touch, Race& rac
     Granule& granule = granules_[g];
     touch.bytes = GranuleMask(g, offset, bytes);
     auto check = [&](const Touch& other, bool wrote) {
-      if ((other.bytes & touch.bytes) == 0 || (other.atomic && touch.atomic) || !Unordered(other, warp)) return;
+      const bool both_change = wrote && other.changes && touch.changes;
+      if ((other.bytes & touch.bytes) == 0 || !Unordered(other, warp)) return;
+      if (other.atomic && touch.atomic && !both_change) return;
       race = {other, wrote};
       found = true;
     };

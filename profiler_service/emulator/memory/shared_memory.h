@@ -17,9 +17,10 @@ using Clock = std::array<uint32_t, kMaxWarps>;
 struct Touch {
   uint32_t time = 0;  // 0: never
   uint16_t thread = 0;
-  uint8_t bytes = 0;  // mask within the 2-byte granule
-  bool atomic = false;
-  uint32_t inst = 0;  // Inst::id
+  uint8_t bytes : 2 = 0;  // mask within the 2-byte granule
+  bool atomic : 1 = false;
+  bool changes : 1 = false;  // a volatile store of another value
+  uint32_t inst = 0;         // Inst::id
   uint32_t warp() const { return thread / 32; }
 };
 
@@ -31,8 +32,9 @@ struct Race {
 // Happens-before by vector clocks, one component per warp. Barriers join the clocks of those who took part; an atomic
 // or a volatile, acquire or release access joins through the clock of its address. Within one warp program order is
 // taken as order (warp-synchronous code is honest). A write that changes nothing races with nobody (flags set by many
-// are honest). A granule of two bytes remembers its last writer and its last readers of two different warps.
-// Thread-compatible: a block runs on one thread at a time.
+// are honest); two volatile stores that both change the value race, for volatile makes a flag, not an atomic. A granule
+// of two bytes remembers its last writer and its last readers of two different warps. Thread-compatible: a block runs
+// on one thread at a time.
 class SharedMemory {
  public:
   // Clears everything. `checked` allocates the shadow. Touches of an earlier life are not wiped but made to lie in

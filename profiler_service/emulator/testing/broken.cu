@@ -199,3 +199,32 @@ extern "C" __global__ void meet_with_other_masks(int* out) {
     out[threadIdx.x] = 2;
   }
 }
+
+// ---- volatile ----
+
+// Each warp takes the box for its own: volatile makes no order among them.
+extern "C" __global__ void volatile_box(int* out) {
+  __shared__ volatile int box;
+  box = threadIdx.x / 32;  // FAULT volatile_box
+  out[threadIdx.x] = box;
+}
+// Honest: a flag handed to and fro, and one that all set to the same value.
+extern "C" __global__ void volatile_flags(int* out, int rounds) {
+  __shared__ volatile int turn, seen;
+  __shared__ int sum;
+  if (threadIdx.x == 0) turn = seen = sum = 0;
+  __syncthreads();
+  int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  for (int round = 0; round < rounds; ++round) {
+    if (threadIdx.x % 32 == 0) {
+      while (turn != round * warps + warp) {
+      }
+      sum = sum + warp;
+      __threadfence_block();
+      turn = round * warps + warp + 1;
+    }
+  }
+  seen = 1;
+  __syncthreads();
+  out[threadIdx.x] = sum + seen;
+}
