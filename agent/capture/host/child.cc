@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "agent/capture/host/entry.h"
@@ -134,6 +135,13 @@ __attribute__((noinline)) void CallOnce(void* function, const Task& task) {
   PaintHeap(PaintByte());
   try {
     (task.tvm_ffi ? CallTvmFfi : CallC)(function, task.arguments, tensors);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      Session::Get().Refuse(
+          FindingCode::kHostLimit,
+          "run() starts more threads than the capture sandbox allows; it may only call the CUDA runtime");
+    }
+    RefuseException(error.what());
   } catch (const std::exception& error) {
     RefuseException(error.what());
   } catch (...) {

@@ -141,7 +141,8 @@ const char* ForbidProcesses() {
     failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 0);
   }
   // Who left the process group would outlive its end; other processes' limits are none of the candidate's business.
-  for (int number : {SCMP_SYS(setpgid), SCMP_SYS(setsid)}) {
+  // Files in memory are bounded one by one, but not in sum.
+  for (int number : {SCMP_SYS(setpgid), SCMP_SYS(setsid), SCMP_SYS(memfd_create)}) {
     failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
   }
   failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));

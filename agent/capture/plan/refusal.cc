@@ -209,6 +209,12 @@ absl::optional<Refusal> CauseFinder::OfEnding(const Ending& ending) const {
                        CallWords(call_), " of run()"),
           ""};
     case Ending::SIGNALED:
+      if (ending.status() == SIGXFSZ) {
+        return Refusal{v1::VERDICT_CODE_HOST_LIMIT,
+                       absl::StrCat("host code wrote a file larger than the capture sandbox allows ", CallWords(call_),
+                                    " of run(); run() may only call the CUDA runtime"),
+                       ""};
+      }
       return Blame({v1::VERDICT_CODE_HOST_CRASH,
                     absl::StrCat("host code was killed by signal ", ending.status(), " ", CallWords(call_),
                                  " of run() (a limit of the sandbox, or a broken heap)"),

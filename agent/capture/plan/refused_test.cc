@@ -68,6 +68,8 @@ INSTANTIATE_TEST_SUITE_P(
              "16384 bytes in the third call and for 8192 in the second"},
         Case{"wraps_around", v1::VERDICT_CODE_HOST_CUDA_ERROR, "cudaMemset2DAsync returned error 1"},
         Case{"huge_host_allocation", v1::VERDICT_CODE_HOST_CUDA_ERROR, "cudaMallocHost returned error 2"},
+        Case{"writes_a_big_file", v1::VERDICT_CODE_HOST_LIMIT, "a file larger than"},
+        Case{"starts_threads", v1::VERDICT_CODE_HOST_LIMIT, "more threads than"},
         Case{"quick_exits", v1::VERDICT_CODE_HOST_EXIT, "quick_exit(3)"},
         Case{"exits", v1::VERDICT_CODE_HOST_EXIT, "exit(3)"}, Case{"raw_exit", v1::VERDICT_CODE_HOST_EXIT, "status 5"},
         Case{"throws", v1::VERDICT_CODE_HOST_CRASH, "no such tile"},

@@ -191,6 +191,14 @@ ENTRY(huge_host_allocation) {
   void* memory = nullptr;
   if (cudaMallocHost(&memory, SIZE_MAX) != cudaSuccess) std::abort();
 }
+ENTRY(writes_a_big_file) {
+  const int file = open("/tmp/big", O_CREAT | O_RDWR, 0600);
+  ftruncate(file, off_t{1} << 40);
+  pwrite(file, "x", 1, off_t{1} << 39);
+}
+ENTRY(starts_threads) {
+  for (int i = 0; i < 1000; ++i) std::thread([] { while (true) usleep(1000); }).detach();
+}
 ENTRY(quick_exits) { std::quick_exit(3); }
 ENTRY(exits) { std::exit(3); }
 ENTRY(raw_exit) { _exit(5); }
