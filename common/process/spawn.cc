@@ -51,6 +51,7 @@ struct Plan {
   std::vector<std::pair<int, int>> fds;  // source, target
   std::vector<Limit> limits;
   bool no_new_privileges;
+  int signal_at_our_death;
   int lowest_free = 3;  // above every target
   int highest_open = 1024;
   int failure_fd;
@@ -74,6 +75,7 @@ Plan MakePlan(const Command& command, const std::string& program, int null_fd, i
   }
   for (const auto& [resource, value] : command.rlimits) plan.limits.push_back({resource, {value, value}});
   plan.no_new_privileges = command.no_new_privileges;
+  plan.signal_at_our_death = command.signal_at_our_death;
   rlimit open_files;
   if (getrlimit(RLIMIT_NOFILE, &open_files) == 0) plan.highest_open = static_cast<int>(open_files.rlim_cur);
   plan.failure_fd = failure_fd;
@@ -127,7 +129,7 @@ bool SetLimits(const Plan& plan) {
 
 [[noreturn]] void RunChild(Plan& plan) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_PDEATHSIG, plan.signal_at_our_death);
   if (getppid() != plan.parent) _exit(127);
   ResetSignals();
   if (!MapDescriptors(plan)) Fail(plan.failure_fd, kDescriptors);

@@ -3,6 +3,7 @@
 #ifndef SASSAY_COMMON_PROCESS_SUBPROCESS_H_
 #define SASSAY_COMMON_PROCESS_SUBPROCESS_H_
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -37,6 +38,9 @@ struct Command {
   std::vector<std::pair<int, uint64_t>> rlimits;
   // PR_SET_NO_NEW_PRIVS: no setuid program can raise the child.
   bool no_new_privileges = false;
+  // What the kernel sends to the child when we die (PDEATHSIG). Another one than SIGKILL is for a program that then
+  // ends what it has started.
+  int signal_at_our_death = SIGKILL;
 };
 
 // How a child ended and what it printed.

@@ -1,5 +1,6 @@
 #include "common/sandbox/sandbox.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -203,10 +204,16 @@ bool IsTaken(const Command& command, int number) {
                      [&](const auto& fd) { return fd.second == number; });
 }
 
-// Hands `fd` to bubblewrap under the first number from 3 on that the command does not use.
-std::string HandOver(Command& wrapped, std::shared_ptr<UniqueFd> fd) {
+// The first number from 3 on that the command does not use.
+int FreeNumber(const Command& command) {
   int number = 3;
-  while (IsTaken(wrapped, number)) ++number;
+  while (IsTaken(command, number)) ++number;
+  return number;
+}
+
+// Hands `fd` to bubblewrap.
+std::string HandOver(Command& wrapped, std::shared_ptr<UniqueFd> fd) {
+  const int number = FreeNumber(wrapped);
   wrapped.inherit_fds.emplace_back(fd->get(), number);
   wrapped.owned_fds.push_back(std::move(fd));
   return absl::StrCat(number);
@@ -247,6 +254,18 @@ absl::StatusOr<std::vector<std::string>> EnterAsNobody(Command& wrapped, Options
                                   "--"};
 }
 
+// bubblewrap dies with us, but its clone would not in the moments before it has asked for that, and then waits for
+// ever. A shell that leads the group ends all of it. A shell's background has SIGINT and SIGQUIT ignored and no input.
+absl::StatusOr<std::vector<std::string>> EndTheGroupWithUs(Command& wrapped) {
+  const int input = FreeNumber(wrapped);
+  if (input > 9) return absl::InvalidArgumentError("sandbox: the command uses every descriptor from 3 to 9");
+  wrapped.signal_at_our_death = SIGTERM;
+  return std::vector<std::string>{
+      "/bin/sh", "-c",
+      absl::StrCat("trap 'kill -9 0' TERM; exec ", input,
+                   "<&0; /usr/bin/env --default-signal=INT,QUIT \"$0\" \"$@\" <&", input, " ", input, "<&- & wait $!")};
+}
+
 absl::StatusOr<Command> Wrap(const Command& command, const SandboxPolicy& policy) {
   Command wrapped = command;
   wrapped.working_directory = "/";
@@ -260,7 +279,9 @@ absl::StatusOr<Command> Wrap(const Command& command, const SandboxPolicy& policy
   ASSIGN_OR_RETURN(auto filter, sandbox_internal::MakeSeccompFilter(policy.allow_personality));
   Append(options, {"--seccomp", HandOver(wrapped, std::move(filter))});
   ASSIGN_OR_RETURN(auto file, OptionsFile(options));
-  wrapped.argv = {FoundPrograms().bubblewrap, "--args", HandOver(wrapped, std::move(file)), "--"};
+  const std::string options_fd = HandOver(wrapped, std::move(file));
+  ASSIGN_OR_RETURN(wrapped.argv, EndTheGroupWithUs(wrapped));
+  wrapped.argv.insert(wrapped.argv.end(), {FoundPrograms().bubblewrap, "--args", options_fd, "--"});
   std::vector<std::string> limited = LimitedArgv(command, policy);
   wrapped.argv.insert(wrapped.argv.end(), inner.begin(), inner.end());
   wrapped.argv.insert(wrapped.argv.end(), limited.begin(), limited.end());
