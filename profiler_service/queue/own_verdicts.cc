@@ -41,8 +41,8 @@ Verdict QueueDeadlineVerdict(const store::Submission& submission, absl::Time now
 
 Verdict GivenUpVerdict(const store::Submission& submission, uint32_t losses, absl::Time now) {
   return OwnVerdict(submission.request, sassay::v1::VERDICT_STATUS_INFRA_ERROR, sassay::v1::VERDICT_CODE_INTERNAL,
-                    absl::StrCat("the process that ran it died ", losses,
-                                 " times in a row; it is not tried again (the service's log tells why it died)"),
+                    absl::StrCat("the process that ran it crashed ", losses,
+                                 " times in a row; it is not tried again (the service's log tells why)"),
                     submission.attempt, now);
 }
 

@@ -24,7 +24,7 @@ sassay::v1::Verdict CancelledVerdict(const sassay::v1::ProfileRequest& request, 
 // It waited too long.
 sassay::v1::Verdict QueueDeadlineVerdict(const store::Submission& submission, absl::Time now);
 
-// The processes that ran it died `losses` times in a row.
+// The processes that ran it crashed `losses` times in a row.
 sassay::v1::Verdict GivenUpVerdict(const store::Submission& submission, uint32_t losses, absl::Time now);
 
 // Whether another attempt can end differently: a lost runner may, a missing opcode will not.

@@ -94,9 +94,13 @@ Queue::~Queue() {
   store_.Renew({}, absl::InfinitePast()).status().IgnoreError();
 }
 
-absl::Status Queue::Start() {
+absl::Status Queue::Start(PreviousProcess previous) {
+  const bool crashed = previous == PreviousProcess::kCrashed;
+  const char* reason = crashed ? "the process that ran it crashed" : "the process that ran it was killed";
   ASSIGN_OR_RETURN(const std::vector<store::Lease> orphans, store_.LeasesExpiredBy(absl::InfiniteFuture()));
-  for (const store::Lease& orphan : orphans) RETURN_IF_ERROR(TakeBack(orphan));
+  for (const store::Lease& orphan : orphans) {
+    RETURN_IF_ERROR(TakeBack(orphan, reason, crashed ? store::Ended::kCrashed : store::Ended::kKilled));
+  }
   if (!orphans.empty())
     spdlog::info("recovered {} submissions that were running when the service ended", orphans.size());
   ASSIGN_OR_RETURN(const store::Depths depths, store_.CountDepths());
@@ -246,9 +250,9 @@ absl::Status Queue::Finish(const store::Lease& lease, const Verdict& verdict) {
       .status();
 }
 
-absl::Status Queue::Return(const store::Lease& lease, absl::string_view reason, bool lost) {
+absl::Status Queue::Return(const store::Lease& lease, absl::string_view reason, store::Ended ended) {
   return store::Await<Event>([&](store::Callback<Event> done) {
-           store_.Return(lease, reason, lost, options_.now(),
+           store_.Return(lease, reason, ended, options_.now(),
                          [this, done = std::move(done)](absl::StatusOr<Event> event) {
                            Publish(event);
                            if (event.ok()) OfferWork(1);
@@ -276,10 +280,12 @@ Verdict Queue::Complete(const RunningJob& job, Verdict verdict) const {
 
 absl::Status Queue::Settle(RunningJob& job, const Verdict& verdict) {
   const store::Lease& lease = job.lease();
-  if (job.interruption() == Interruption::kStopping) return Return(lease, "the service was stopped", false);
-  if (WorthRetrying(verdict) && lease.submission.attempt < options_.max_attempts &&
+  if (job.interruption() == Interruption::kStopping) {
+    return Return(lease, "the service was stopped", store::Ended::kStopped);
+  }
+  if (WorthRetrying(verdict) && lease.submission.failures + 1 < options_.max_attempts &&
       job.interruption() == Interruption::kNone) {
-    return Return(lease, verdict.reason(), false);
+    return Return(lease, verdict.reason(), store::Ended::kFailed);
   }
   const absl::Status finished = Finish(lease, verdict);
   if (!absl::IsFailedPrecondition(finished)) return finished;
@@ -324,16 +330,16 @@ bool Queue::paused() const {
 
 // ---- time ----
 
-absl::Status Queue::TakeBack(const store::Lease& lease) {
+absl::Status Queue::TakeBack(const store::Lease& lease, absl::string_view reason, store::Ended ended) {
   const store::Submission& submission = lease.submission;
-  const uint32_t losses = submission.losses + 1;
+  const uint32_t losses = submission.losses + (ended == store::Ended::kCrashed ? 1 : 0);
   absl::Status status;
   if (submission.cancelling) {
     status = Finish(lease, CancelledVerdict(submission.request, submission.attempt, options_.now()));
-  } else if (losses >= options_.max_losses) {
+  } else if (ended == store::Ended::kCrashed && losses >= options_.max_losses) {
     status = Finish(lease, GivenUpVerdict(submission, losses, options_.now()));
   } else {
-    status = Return(lease, "the process that ran it died", true);
+    status = Return(lease, reason, ended);
   }
   return absl::IsAborted(status) ? absl::OkStatus() : status;
 }
@@ -364,7 +370,9 @@ void Queue::TakeBackExpired() {
   const auto expired = store_.LeasesExpiredBy(options_.now());
   if (!expired.ok()) return;
   for (const store::Lease& lease : *expired) {
-    if (absl::Status status = TakeBack(lease); !status.ok()) {
+    const absl::Status status =
+        TakeBack(lease, "the process that ran it was not heard of for too long", store::Ended::kCrashed);
+    if (!status.ok()) {
       spdlog::error("cannot take back {}: {}", lease.submission.id, status.ToString());
     }
   }

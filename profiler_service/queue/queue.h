@@ -37,14 +37,19 @@ struct QueueOptions {
   absl::Duration max_run_deadline = absl::Hours(1);
   // How long a lease lives without renewal; renewed three times as often.
   absl::Duration lease = absl::Seconds(30);
-  // Attempts before an INFRA_ERROR stands.
+  // Attempts that may end in trouble of ours (a lost runner or judge) before an INFRA_ERROR stands.
   uint32_t max_attempts = 3;
-  // Deaths in a row of the process that ran it before a submission is given up. A death counts against everything that
-  // ran then, most of it innocent, so the number is generous.
+  // Crashes in a row of the process that ran it before a submission is given up. A crash counts against everything that
+  // ran then, most of it innocent, so the number is generous. A process that was killed from outside counts against
+  // nothing.
   uint32_t max_losses = 10;
   // Time of day; tests bring their own.
   std::function<absl::Time()> now = absl::Now;
 };
+
+// How the process that used the store before came to its end. Without this knowledge a submission that crashes its
+// service would be run for ever, and an innocent one would be given up because somebody killed the service too often.
+enum class PreviousProcess { kEndedOrWasKilled, kCrashed };
 
 // What happened, for metrics. Called on a thread of the store: be quick.
 struct QueueHooks {
@@ -65,7 +70,7 @@ class Queue {
 
   // Takes back the leases of the process that used this store before, then keeps time on a thread of its own. Call
   // once, before Next.
-  absl::Status Start();
+  absl::Status Start(PreviousProcess previous = PreviousProcess::kEndedOrWasKilled);
   // No more work is handed out; Next returns nothing. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -113,11 +118,11 @@ class Queue {
   std::shared_ptr<RunningJob> Register(store::Lease lease) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::shared_ptr<RunningJob>> Acquire();
   absl::Status Finish(const store::Lease& lease, const sassay::v1::Verdict& verdict);
-  absl::Status Return(const store::Lease& lease, absl::string_view reason, bool lost);
+  absl::Status Return(const store::Lease& lease, absl::string_view reason, store::Ended ended);
   absl::Status Settle(RunningJob& job, const sassay::v1::Verdict& verdict);
   sassay::v1::Verdict Complete(const RunningJob& job, sassay::v1::Verdict verdict) const;
 
-  absl::Status TakeBack(const store::Lease& lease);
+  absl::Status TakeBack(const store::Lease& lease, absl::string_view reason, store::Ended ended);
   void RenewLeases() ABSL_LOCKS_EXCLUDED(mutex_);
   void TakeBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndOverdue();

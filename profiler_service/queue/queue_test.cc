@@ -31,17 +31,18 @@ class QueueTest : public testing::Test {
     options_.now = [this] { return absl::FromUnixNanos(now_ns_); };
     Open();
   }
-  void Open() {
+  void Open(PreviousProcess previous = PreviousProcess::kEndedOrWasKilled) {
     store_ = *store::OpenSqliteStore(directory_.path() / "sassay.db");
     queue_ = std::make_unique<Queue>(*store_, options_);
-    ASSERT_TRUE(queue_->Start().ok());
+    ASSERT_TRUE(queue_->Start(previous).ok());
   }
-  // As a crash would: what is leased stays leased.
-  void Crash() {
+  // As a sudden end would: what is leased stays leased.
+  void Reopen(PreviousProcess previous) {
     queue_.reset();
     store_.reset();
-    Open();
+    Open(previous);
   }
+  void Crash() { Reopen(PreviousProcess::kCrashed); }
   void Advance(absl::Duration duration) { now_ns_ += absl::ToInt64Nanoseconds(duration); }
 
   std::string Submit(const std::string& tenant, const std::string& request_id) {
@@ -191,7 +192,7 @@ TEST_F(QueueTest, WhatADeadProcessRanIsRunAgain) {
   EXPECT_EQ(WaitForEvents(*queue_, "ann", id).size(), 3u);
 }
 
-TEST_F(QueueTest, ASubmissionThatKillsItsProcessEachTimeIsGivenUp) {
+TEST_F(QueueTest, ASubmissionThatCrashesItsProcessEachTimeIsGivenUp) {
   const std::string id = Submit("ann", "r1");
   for (uint32_t i = 0; i < options_.max_losses; ++i) {
     ASSERT_NE(queue_->Next(), nullptr);
@@ -200,6 +201,17 @@ TEST_F(QueueTest, ASubmissionThatKillsItsProcessEachTimeIsGivenUp) {
   const Verdict verdict = VerdictOf("ann", id);
   EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_INFRA_ERROR);
   EXPECT_THAT(verdict.reason(), HasSubstr(absl::StrCat(options_.max_losses, " times in a row")));
+}
+
+TEST_F(QueueTest, AProcessThatIsKilledOverAndOverIsNotTheSubmissionsFault) {
+  const std::string id = Submit("ann", "r1");
+  for (uint32_t i = 0; i < options_.max_losses + options_.max_attempts; ++i) {
+    ASSERT_NE(queue_->Next(), nullptr);
+    Reopen(PreviousProcess::kEndedOrWasKilled);
+  }
+  queue_->Conclude(*queue_->Next(), InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "a runner was lost, too"));
+  queue_->Conclude(*queue_->Next(), CorrectVerdict());
+  EXPECT_EQ(VerdictOf("ann", id).status(), sassay::v1::VERDICT_STATUS_CORRECT);
 }
 
 TEST_F(QueueTest, ACancellationSurvivesACrash) {
@@ -214,7 +226,7 @@ TEST_F(QueueTest, AWorkerThatWasAsleepTooLongCannotPublish) {
   const std::string id = Submit("ann", "r1");
   const auto sleeper = queue_->Next();
   const auto taken = store::Await<Event>([&](store::Callback<Event> done) {
-    store_->Return(sleeper->lease(), "expired", true, options_.now(), std::move(done));
+    store_->Return(sleeper->lease(), "expired", store::Ended::kCrashed, options_.now(), std::move(done));
   });
   ASSERT_TRUE(taken.ok());
   queue_->Tick();

@@ -158,6 +158,11 @@ absl::Status StoreLease(Db& db, const Lease& lease) {
       .Run();
 }
 
+int64_t LossesAfter(const Submission& submission, Ended ended) {
+  if (ended == Ended::kKilled) return submission.losses;
+  return ended == Ended::kCrashed ? submission.losses + 1 : 0;
+}
+
 absl::StatusOr<Renewal> RenewOne(Db& db, const Lease& lease, absl::Time expires_at) {
   absl::StatusOr<Submission> held = Held(db, lease);
   if (absl::IsAborted(held.status())) return Renewal::kLost;
@@ -211,7 +216,7 @@ absl::StatusOr<Event> Finish(Db& db, const Lease& lease, const sassay::v1::Verdi
   return EndWith(db, submission, verdict);
 }
 
-absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reason, bool lost, absl::Time now) {
+absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reason, Ended ended, absl::Time now) {
   ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
   Event event;
   SetTime(now, *event.mutable_at());
@@ -219,8 +224,10 @@ absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reas
   event.mutable_retrying()->set_attempt(submission.attempt + 1);
   ASSIGN_OR_RETURN(event, AppendNext(db, submission, std::move(event)));
   RETURN_IF_ERROR(
-      db.Prepare("UPDATE submissions SET state = 0, owner = '', losses = ?, queue_deadline = ? WHERE id = ?")
-          .Bind(lost ? submission.losses + 1 : 0)
+      db.Prepare(
+            "UPDATE submissions SET state = 0, owner = '', failures = ?, losses = ?, queue_deadline = ? WHERE id = ?")
+          .Bind(submission.failures + (ended == Ended::kFailed ? 1 : 0))
+          .Bind(LossesAfter(submission, ended))
           .Bind(absl::InfiniteFuture())
           .Bind(submission.id)
           .Run());

@@ -20,7 +20,7 @@ absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission);
 absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at);
 absl::StatusOr<sassay::v1::Event> Append(Db& db, const Lease& lease, sassay::v1::Event event);
 absl::StatusOr<sassay::v1::Event> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict);
-absl::StatusOr<sassay::v1::Event> Return(Db& db, const Lease& lease, const std::string& reason, bool lost,
+absl::StatusOr<sassay::v1::Event> Return(Db& db, const Lease& lease, const std::string& reason, Ended ended,
                                          absl::Time now);
 absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& leases, absl::Time expires_at);
 absl::StatusOr<Cancellation> Cancel(Db& db, const std::string& tenant, const std::string& id,

@@ -20,6 +20,7 @@ absl::StatusOr<Submission> ReadSubmission(const Query& row) {
   submission.losses = static_cast<uint32_t>(row.Int(8));
   submission.cancelling = row.Int(9) != 0;
   submission.last_sequence = static_cast<uint64_t>(row.Int(10));
+  submission.failures = static_cast<uint32_t>(row.Int(14));
   return submission;
 }
 

@@ -79,6 +79,10 @@ CREATE TABLE audit (
 CREATE TRIGGER audit_keeps BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_stays BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 )sql",
+    // Version 2: attempts that failed are counted apart from attempts that were begun.
+    R"sql(
+ALTER TABLE submissions ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
 

@@ -57,9 +57,10 @@ class SqliteStore : public Store {
                         std::move(done));
   }
 
-  void Return(const Lease& lease, absl::string_view reason, bool lost, absl::Time now, Callback<Event> done) override {
-    writer_.Post<Event>([lease, reason = std::string(reason), lost,
-                         now](Db& db) { return sqlite::Return(db, lease, reason, lost, now); },
+  void Return(const Lease& lease, absl::string_view reason, Ended ended, absl::Time now,
+              Callback<Event> done) override {
+    writer_.Post<Event>([lease, reason = std::string(reason), ended,
+                         now](Db& db) { return sqlite::Return(db, lease, reason, ended, now); },
                         std::move(done));
   }
 

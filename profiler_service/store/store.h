@@ -62,7 +62,8 @@ struct Submission {
   absl::Time queue_deadline;
   absl::Duration run_deadline;
   uint32_t attempt = 0;        // attempts begun
-  uint32_t losses = 0;         // attempts in a row that ended because their process died
+  uint32_t failures = 0;       // attempts that ended in trouble of ours (Ended::kFailed)
+  uint32_t losses = 0;         // attempts in a row during which their process crashed (Ended::kCrashed)
   bool cancelling = false;     // somebody asked to stop
   uint64_t last_sequence = 0;  // of its events
 };
@@ -73,6 +74,19 @@ struct Lease {
   std::string owner;  // the process that holds it
   uint64_t epoch = 0;
   absl::Time expires_at;
+};
+
+// Why an attempt ended without a verdict; says what counts against the submission.
+enum class Ended {
+  // The service was asked to stop. Nothing counts.
+  kStopped,
+  // Its process was killed from outside, or the machine went down. That says nothing about the submission: nothing
+  // counts, and a row of losses is neither longer nor broken.
+  kKilled,
+  // Its process crashed of itself, or was silent for too long: a loss.
+  kCrashed,
+  // The attempt came to its end without judging the candidate, because a runner or judge was lost: a failure.
+  kFailed,
 };
 
 // What a renewal met.
@@ -133,9 +147,8 @@ class Store {
   // not CANCELLED.
   virtual void Finish(const Lease& lease, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) = 0;
 
-  // Gives a submission back to the queue, at its old place, with a Retrying event. `lost`: its process died, which
-  // counts. ABORTED: the lease is lost.
-  virtual void Return(const Lease& lease, absl::string_view reason, bool lost, absl::Time now,
+  // Gives a submission back to the queue, at its old place, with a Retrying event. ABORTED: the lease is lost.
+  virtual void Return(const Lease& lease, absl::string_view reason, Ended ended, absl::Time now,
                       Callback<sassay::v1::Event> done) = 0;
 
   // Extends leases; answers one Renewal per lease.

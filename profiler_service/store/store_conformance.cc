@@ -56,8 +56,8 @@ absl::StatusOr<Event> StoreConformance::Finish(const Lease& lease, sassay::v1::V
   return Await<Event>([&](Callback<Event> done) { store_->Finish(lease, VerdictOf(status), std::move(done)); });
 }
 
-absl::StatusOr<Event> StoreConformance::Return(const Lease& lease, bool lost) {
-  return Await<Event>([&](Callback<Event> done) { store_->Return(lease, "why", lost, now_, std::move(done)); });
+absl::StatusOr<Event> StoreConformance::Return(const Lease& lease, Ended ended) {
+  return Await<Event>([&](Callback<Event> done) { store_->Return(lease, "why", ended, now_, std::move(done)); });
 }
 
 absl::StatusOr<Cancellation> StoreConformance::Cancel(const std::string& tenant, const std::string& id) {
@@ -153,13 +153,13 @@ TEST_P(StoreConformance, EventsAreDenseFromOne) {
 TEST_P(StoreConformance, ALostLeaseCannotWrite) {
   Accept("ann", "r1");
   const absl::optional<Lease> old = Acquire("first");
-  ASSERT_TRUE(Return(*old, true).ok());
+  ASSERT_TRUE(Return(*old, Ended::kCrashed).ok());
   const absl::optional<Lease> fresh = Acquire("second");
   ASSERT_TRUE(fresh.has_value());
   EXPECT_GT(fresh->epoch, old->epoch);
   EXPECT_TRUE(absl::IsAborted(Append(*old).status()));
   EXPECT_TRUE(absl::IsAborted(Finish(*old, sassay::v1::VERDICT_STATUS_CORRECT).status()));
-  EXPECT_TRUE(absl::IsAborted(Return(*old, true).status()));
+  EXPECT_TRUE(absl::IsAborted(Return(*old, Ended::kCrashed).status()));
   EXPECT_TRUE(Finish(*fresh, sassay::v1::VERDICT_STATUS_CORRECT).ok());
 }
 
@@ -172,20 +172,32 @@ TEST_P(StoreConformance, ThereIsOneVerdict) {
   EXPECT_FALSE(Acquire().has_value());
 }
 
-TEST_P(StoreConformance, AReturnedSubmissionKeepsItsPlaceAndCountsLosses) {
+TEST_P(StoreConformance, AReturnedSubmissionKeepsItsPlace) {
   Accept("ann", "r1");
   Accept("ann", "r2");
-  absl::optional<Lease> lease = Acquire();
-  const auto retrying = Return(*lease, true);
+  const auto retrying = Return(*Acquire(), Ended::kStopped);
   ASSERT_TRUE(retrying.ok());
   EXPECT_EQ(retrying->retrying().attempt(), 2u);
   EXPECT_EQ(retrying->retrying().reason(), "why");
-  lease = Acquire();
+  const absl::optional<Lease> lease = Acquire();
   EXPECT_EQ(lease->submission.request.request_id(), "r1");
   EXPECT_EQ(lease->submission.attempt, 2u);
-  EXPECT_EQ(lease->submission.losses, 1u);
-  ASSERT_TRUE(Return(*lease, false).ok());
-  EXPECT_EQ(Acquire()->submission.losses, 0u);
+}
+
+TEST_P(StoreConformance, OnlyCrashesInARowAreLossesAndOnlyTroubleOfOursAreFailures) {
+  const std::string id = Accept("ann", "r1");
+  const auto counts_after = [&](Ended ended) {
+    EXPECT_TRUE(Return(*Acquire(), ended).ok());
+    const auto submission = store_->Get("ann", id);
+    return std::make_pair(submission->losses, submission->failures);
+  };
+  EXPECT_EQ(counts_after(Ended::kCrashed), std::make_pair(1u, 0u));
+  EXPECT_EQ(counts_after(Ended::kKilled), std::make_pair(1u, 0u));
+  EXPECT_EQ(counts_after(Ended::kCrashed), std::make_pair(2u, 0u));
+  EXPECT_EQ(counts_after(Ended::kFailed), std::make_pair(0u, 1u));
+  EXPECT_EQ(counts_after(Ended::kCrashed), std::make_pair(1u, 1u));
+  EXPECT_EQ(counts_after(Ended::kStopped), std::make_pair(0u, 1u));
+  EXPECT_EQ(counts_after(Ended::kFailed), std::make_pair(0u, 2u));
 }
 
 TEST_P(StoreConformance, CancellingAQueuedSubmissionEndsIt) {
@@ -212,7 +224,7 @@ TEST_P(StoreConformance, RenewalTellsWhatBecameOfEachLease) {
   Accept("ann", "r1");
   Accept("ann", "r2");
   const Lease kept = *Acquire(), lost = *Acquire();
-  ASSERT_TRUE(Return(lost, true).ok());
+  ASSERT_TRUE(Return(lost, Ended::kKilled).ok());
   const auto renewals = store_->Renew({kept, lost}, now_ + absl::Hours(1));
   ASSERT_TRUE(renewals.ok());
   EXPECT_THAT(*renewals, ElementsAre(Renewal::kRenewed, Renewal::kLost));

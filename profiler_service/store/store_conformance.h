@@ -43,7 +43,7 @@ class StoreConformance : public testing::TestWithParam<std::pair<std::string, St
   absl::optional<Lease> Acquire(const std::string& owner = "me");
   absl::StatusOr<sassay::v1::Event> Append(const Lease& lease);
   absl::StatusOr<sassay::v1::Event> Finish(const Lease& lease, sassay::v1::VerdictStatus status);
-  absl::StatusOr<sassay::v1::Event> Return(const Lease& lease, bool lost);
+  absl::StatusOr<sassay::v1::Event> Return(const Lease& lease, Ended ended);
   absl::StatusOr<Cancellation> Cancel(const std::string& tenant, const std::string& id);
 
   std::unique_ptr<StoreBed> bed_;

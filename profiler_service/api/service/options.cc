@@ -87,9 +87,11 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
   app.add_option("--max-bytes-per-tenant", options.blobs.tenant_bytes, "Bytes one tenant may keep here")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option("--max-attempts", queue.max_attempts, "Attempts before an INFRA_ERROR stands")->capture_default_str();
+  app.add_option("--max-attempts", queue.max_attempts,
+                 "Attempts that may end with a lost runner or judge before an INFRA_ERROR stands")
+      ->capture_default_str();
   app.add_option("--max-losses", queue.max_losses,
-                 "Deaths in a row of the process that ran a submission before it is given up")
+                 "Crashes in a row of the service that ran a submission before it is given up; kills do not count")
       ->capture_default_str();
   AddDuration(app, "--default-queue-deadline", queue.default_queue_deadline,
               "Longest wait where the client says nothing");

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -15,7 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/base/scratch.h"
 #include "common/base/status_macros.h"
+#include "common/process/crash_report.h"
 #include "common/sandbox/sandbox.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/tokens.h"
@@ -116,8 +119,11 @@ absl::Status MakeStateFolder(const std::filesystem::path& state) {
 
 absl::Status Serve(const ServiceOptions& options) {
   RETURN_IF_ERROR(CheckExposure(options));
+  CatchFatalSignals();
   CatchStopSignals();
   RETURN_IF_ERROR(MakeStateFolder(options.state));
+  ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create(std::filesystem::path(options.state) / "scratch"));
+  setenv("TMPDIR", scratch.path().c_str(), 1);  // every TemporaryDirectory lies there
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, WorkloadCatalog::Load(WorkloadFolders(options)));
   ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog));
   ASSIGN_OR_RETURN(const auto server, Server::Start(options, pipeline->runner(), catalog, FactsOf(*pipeline)));

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/process/crash_report.h"
 #include "profiler_service/api/ports/control_port.h"
 #include "profiler_service/api/ports/profiler_port.h"
 #include "profiler_service/api/service/metrics.h"
@@ -57,6 +58,14 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const Servi
     tls.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
   }
   return grpc::SslServerCredentials(tls);
+}
+
+// Call with the store open: its lock says that no other process writes the report.
+absl::StatusOr<queue::PreviousProcess> AskHowThePreviousProcessEnded(const ServiceOptions& options) {
+  ASSIGN_OR_RETURN(const std::string report, BeginCrashReport(std::filesystem::path(options.state) / "crash_report"));
+  if (report.empty()) return queue::PreviousProcess::kEndedOrWasKilled;
+  spdlog::error("the service crashed before this start; {}/crash_report.last has the stack", options.state);
+  return queue::PreviousProcess::kCrashed;
 }
 
 }  // namespace
@@ -191,7 +200,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& opti
   });
   std::unique_ptr<Server> server(new Server(std::move(parts)));
   Parts& running = *server->parts_;
-  RETURN_IF_ERROR(running.queue.Start());
+  ASSIGN_OR_RETURN(const queue::PreviousProcess previous, AskHowThePreviousProcessEnded(options));
+  RETURN_IF_ERROR(running.queue.Start(previous));
   RETURN_IF_ERROR(running.ServeMetrics());
   RETURN_IF_ERROR(running.Listen());
   running.dispatcher = std::make_unique<queue::Dispatcher>(
