@@ -11,10 +11,6 @@ namespace {
 using sassay::v1::Numerics;
 using sassay::worker::JudgeReply;
 
-bool IsLostWorker(const verdict::Failure& failure) {
-  return failure.code == sassay::v1::VERDICT_CODE_RUNNER_LOST || failure.code == sassay::v1::VERDICT_CODE_JUDGE_LOST;
-}
-
 // How far the worst output is from its allowance; what makes one case worse than another.
 double Badness(const Numerics& numerics) {
   double worst = 0;
@@ -54,10 +50,7 @@ class Evaluator {
 
   Evaluation Run() {
     MaybeFailure failure = Attempt();
-    if (failure.has_value() && IsLostWorker(*failure)) {
-      Note(absl::StrCat("evaluate began again: ", failure->reason));
-      failure = Attempt();
-    }
+    if (failure.has_value() && IsLostWorker(*failure)) failure = AttemptAgain(*failure);
     evaluation_.needs_proof_ = failure.has_value() && context_.faults_need_proof && NeedsProof(*failure);
     evaluation_.seen_.failure = std::move(failure);
     return std::move(evaluation_);
@@ -73,6 +66,14 @@ class Evaluator {
 
  private:
   void Note(std::string note) { evaluation_.notes_.push_back(std::move(note)); }
+
+  // The loss has used up time that the candidate was promised: what it then had too little of is the loss's fault.
+  MaybeFailure AttemptAgain(const verdict::Failure& lost) {
+    Note(absl::StrCat("evaluate began again: ", lost.reason));
+    MaybeFailure failure = Attempt();
+    if (failure.has_value() && failure->code == sassay::v1::VERDICT_CODE_QUEUE_DEADLINE) return lost;
+    return failure;
+  }
 
   static verdict::Failure Unproven(const verdict::Failure& first) {
     verdict::Failure unproven;

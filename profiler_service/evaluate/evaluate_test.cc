@@ -219,6 +219,13 @@ TEST_F(EvaluateTest, AKernelThatWasGivenNoTimeHasNotBeenSlow) {
   EXPECT_EQ(CodeOf(Evaluate(context, seeds_, plan_)), VERDICT_CODE_QUEUE_DEADLINE);
 }
 
+TEST_F(EvaluateTest, TimeThatALostRunnerUsedUpIsNotTheCandidates) {
+  FakeWorkers workers(judge_, {Lost, Hang});
+  const StageContext context{bundle_,           workers, absl::Now() + absl::Milliseconds(500),
+                             absl::Seconds(10), false,   nullptr};
+  EXPECT_EQ(CodeOf(Evaluate(context, seeds_, plan_)), VERDICT_CODE_RUNNER_LOST);
+}
+
 TEST_F(EvaluateTest, ReplayedSeedsShowTheSameWorstElement) {
   const FakeKernel wrong = [](int, Tensors& tensors) {
     std::memset(tensors["C"].data(), 0, tensors["C"].size());

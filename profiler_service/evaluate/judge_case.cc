@@ -71,6 +71,10 @@ verdict::Failure TroubleOf(const absl::Status& status, sassay::v1::VerdictCode l
   return failure;
 }
 
+bool IsLostWorker(const verdict::Failure& failure) {
+  return failure.code == sassay::v1::VERDICT_CODE_RUNNER_LOST || failure.code == sassay::v1::VERDICT_CODE_JUDGE_LOST;
+}
+
 JudgeCase::~JudgeCase() {
   // A case whose preparation nobody waited for may exist all the same.
   if (id_ != 0) judge_.Drop(id_);

@@ -57,6 +57,8 @@ class JudgeCase {
 
 // What trouble with a worker means. `lost` is RUNNER_LOST or JUDGE_LOST.
 verdict::Failure TroubleOf(const absl::Status& status, sassay::v1::VerdictCode lost);
+// Whether a runner or judge was lost, so that another one may end better.
+bool IsLostWorker(const verdict::Failure& failure);
 
 }  // namespace sassay::evaluate
 

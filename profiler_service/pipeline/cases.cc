@@ -20,7 +20,8 @@ void AddOnce(std::vector<std::string>& names, const std::string& name) {
 absl::Status StatusOf(const evaluate::MaybeFailure& failure) {
   if (!failure.has_value()) return absl::OkStatus();
   if (failure->code == sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT) return absl::CancelledError(failure->reason);
-  return absl::UnavailableError(failure->reason);
+  if (evaluate::IsLostWorker(*failure)) return absl::UnavailableError(failure->reason);
+  return absl::InternalError(failure->reason);
 }
 
 }  // namespace
@@ -73,7 +74,8 @@ bool MayBeTheDevices(const verdict::Failure& failure) {
 
 absl::Status CandidateBuffers::Prepare() {
   ASSIGN_OR_RETURN(bundle_, wire::WithOnlyPlan(admitted_.bundle(), admitted_.workload().name()));
-  RETURN_IF_ERROR(StatusOf(case_.Prepare(seeds_.Get("decoy", 0))));
+  trouble_ = case_.Prepare(seeds_.Get("decoy", 0));
+  RETURN_IF_ERROR(StatusOf(trouble_));
   descriptors_ = case_.descriptors();
   return absl::OkStatus();
 }
@@ -81,7 +83,8 @@ absl::Status CandidateBuffers::Prepare() {
 absl::Status CandidateBuffers::Refill() { return RefillAs(0, "normal"); }
 
 absl::Status CandidateBuffers::RefillAs(uint64_t index, absl::string_view distribution) {
-  return StatusOf(case_.Fill(seeds_.Get("inputs", index), distribution));
+  trouble_ = case_.Fill(seeds_.Get("inputs", index), distribution);
+  return StatusOf(trouble_);
 }
 
 evaluate::MaybeFailure CandidateBuffers::CheckTimedCall() {

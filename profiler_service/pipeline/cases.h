@@ -37,7 +37,7 @@ class CandidateBuffers {
                    const evaluate::Seeds& seeds)
       : admitted_(bundle), seeds_(seeds), case_(bundle, judge, deadline) {}
 
-  // Decoys first. A Status is our own trouble.
+  // Decoys first. A Status is our own trouble, UNAVAILABLE if the judge was lost.
   absl::Status Prepare();
   // The inputs that count.
   absl::Status Refill();
@@ -46,6 +46,9 @@ class CandidateBuffers {
   // What is wrong with the outputs of a timed call, or with what lies around them: TIMED_OUTPUT_WRONG, the judge's
   // findings, or our own trouble.
   evaluate::MaybeFailure CheckTimedCall();
+
+  // What the latest of these calls failed of.
+  const evaluate::MaybeFailure& trouble() const { return trouble_; }
 
   const sassay::v1::Bundle& bundle() const { return bundle_; }
   const std::vector<sassay::worker::SharedRegion>& regions() const { return case_.regions(); }
@@ -57,6 +60,7 @@ class CandidateBuffers {
   evaluate::JudgeCase case_;
   sassay::v1::Bundle bundle_;
   std::vector<int> descriptors_;
+  evaluate::MaybeFailure trouble_;
 };
 
 }  // namespace sassay::pipeline

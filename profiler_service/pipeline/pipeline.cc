@@ -77,8 +77,9 @@ class JobRun {
 
   // Nothing is measured on a candidate that is not right and clean.
   bool WantsMore(Stage stage) const {
-    const bool convicted = seen_.sanitize.has_value() && !seen_.sanitize->convicting.empty();
-    return Goes() && Asked(stage) && EvaluateFailure() == nullptr && !convicted;
+    const bool unclean =
+        seen_.sanitize.has_value() && (!seen_.sanitize->convicting.empty() || seen_.sanitize->lost.has_value());
+    return Goes() && Asked(stage) && EvaluateFailure() == nullptr && !unclean;
   }
 
   const Failure* EvaluateFailure() const {
@@ -342,27 +343,48 @@ class JobRun {
   void Sanitize(StageReport& report) {
     verdict::SanitizeSeen& seen = seen_.sanitize.emplace();
     seen.diagnostic = EvaluateFailure() != nullptr;
-    const absl::Status status = TrySanitize(seen, report);
-    if (!status.ok()) seen.unavailable = std::string(status.message());
+    evaluate::MaybeFailure lost = TrySanitize(seen, report);
+    if (lost.has_value() && Goes()) {
+      seen_.notes.push_back(absl::StrCat("sanitize began again: ", lost->reason));
+      seen.unavailable.clear();
+      lost = TrySanitize(seen, report);
+    }
+    if (lost.has_value() && !ToolMayTakeItsRunnerAlong(*lost)) seen.lost = std::move(lost);
     if (!seen.convicting.empty()) return Finish(report, StageReport::FAILED, seen.convicting.front().message());
     if (!seen.unavailable.empty()) Finish(report, StageReport::UNAVAILABLE, seen.unavailable);
   }
 
-  absl::Status TrySanitize(verdict::SanitizeSeen& seen, StageReport& report) {
+  // An emulator's runner ends by itself only if somebody kills it; compute-sanitizer may crash each time.
+  bool ToolMayTakeItsRunnerAlong(const Failure& lost) const {
+    return !lane_->emulated() && lost.code == sassay::v1::VERDICT_CODE_RUNNER_LOST;
+  }
+
+  static absl::nullopt_t Unavailable(verdict::SanitizeSeen& seen, const absl::Status& status) {
+    seen.unavailable = std::string(status.message());
+    return absl::nullopt;
+  }
+
+  // Answers which worker was lost, if one was.
+  evaluate::MaybeFailure TrySanitize(verdict::SanitizeSeen& seen, StageReport& report) {
     const auto lease = Lease(DeviceLease::Mode::kShared);
-    if (!lease.ok()) return lease.status();
+    if (!lease.ok()) return Unavailable(seen, lease.status());
     const auto workers = lane_->MakeWorkers(kill_switch_);
     CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
-    if (absl::Status status = buffers.Prepare(); !status.ok()) return status;
+    if (absl::Status status = buffers.Prepare(); !status.ok()) {
+      Unavailable(seen, status);
+      return absl::IsUnavailable(status) ? buffers.trouble() : absl::nullopt;
+    }
     sanitize::SanitizeRequest request;
     Lend(buffers, request);
     request.poison_seed = seeds_->Get("poison sanitize", 0);
     request.deadline = SanitizeDeadline();
     const auto result = lane_->Sanitize(request);
-    if (!result.ok()) return result.status();
+    if (!result.ok()) return Unavailable(seen, result.status());
     report.set_device_ns(result->last_reply.device_ns());
     Take(*result, seen);
-    return absl::OkStatus();
+    if (!result->lost) return absl::nullopt;
+    if (buffers.trouble().has_value()) return buffers.trouble();
+    return Failure{sassay::v1::VERDICT_CODE_RUNNER_LOST, result->reason, {}, {}};
   }
 
   // What every stage that runs the candidate needs: the device, the plan, and the judge's buffers for it.
@@ -395,15 +417,22 @@ class JobRun {
     const auto lease = Lease(DeviceLease::Mode::kShared);
     if (!lease.ok()) return Finish(report, StageReport::UNAVAILABLE, lease.status().message());
     const auto workers = lane_->MakeWorkers(kill_switch_);
-    const auto family = definition_->required_sass.find(lane_->device().arch());
-    const evidence::ExecutedEvidence result =
-        evidence::CollectEvidence(Context(*workers), *seeds_, lane_->device().kind(),
-                                  family == definition_->required_sass.end() ? "" : family->second);
+    evidence::ExecutedEvidence result = Count(*workers);
+    if (result.failure().has_value() && evaluate::IsLostWorker(*result.failure()) && Goes()) {
+      seen_.notes.push_back(absl::StrCat("evidence began again: ", result.failure()->reason));
+      result = Count(*workers);
+    }
     report.set_device_ns(result.device_ns());
     seen_.evidence = result.evidence();
     if (result.evidence().status() == sassay::v1::Evidence::UNAVAILABLE) {
       Finish(report, StageReport::UNAVAILABLE, result.evidence().reason());
     }
+  }
+
+  evidence::ExecutedEvidence Count(evaluate::Workers& workers) const {
+    const auto family = definition_->required_sass.find(lane_->device().arch());
+    return evidence::CollectEvidence(Context(workers), *seeds_, lane_->device().kind(),
+                                     family == definition_->required_sass.end() ? "" : family->second);
   }
 
   // ---- timing: how fast? Alone on the device. ----

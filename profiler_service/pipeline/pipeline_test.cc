@@ -44,7 +44,11 @@ class FakeLane : public Lane {
     ++sanitized_;
     EXPECT_TRUE(request.refill_after_setup().ok());
     EXPECT_EQ(request.regions.size(), 3u);
-    return sanitization_;
+    if (sanitized_ > lost_sanitizers_) return sanitization_;
+    sanitize::Sanitization lost;
+    lost.reason = "the runner was lost";
+    lost.lost = true;
+    return lost;
   }
   absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override {
     verdict::TimingSeen seen;
@@ -92,6 +96,7 @@ class FakeLane : public Lane {
   sanitize::Sanitization sanitization_{sanitize::Sanitization::Status::kClean, {}, {}, "", {}, "memcheck"};
   absl::Mutex mutex_;
   std::function<absl::Status()> probe_ = [] { return absl::OkStatus(); };
+  int lost_sanitizers_ = 0;  // the first of them lose their runner
   std::atomic<int> sanitized_{0}, timed_{0};
 };
 
@@ -272,6 +277,33 @@ TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
   EXPECT_EQ(OutcomeOf(verdict, STAGE_SANITIZE), StageReport::UNAVAILABLE);
   EXPECT_EQ(lane_->timed_, 1);
+}
+
+TEST_F(PipelineTest, ASanitizerThatLostItsRunnerLooksAgain) {
+  Build(evaluate::HonestGemm);
+  lane_->lost_sanitizers_ = 1;
+  lane_->sanitization_.status = sanitize::Sanitization::Status::kFindings;
+  lane_->sanitization_.findings.emplace_back().set_code(VERDICT_CODE_UNINITIALIZED_READ);
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_UNINITIALIZED_READ);
+  EXPECT_THAT(verdict.details().notes(), Contains("sanitize began again: the runner was lost"));
+}
+
+TEST_F(PipelineTest, ACandidateThatNobodyCouldSanitizeIsNotAcquitted) {
+  Build(evaluate::HonestGemm, "emulated");
+  lane_->lost_sanitizers_ = 2;
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_RUNNER_LOST);
+  EXPECT_EQ(verdict.stage(), STAGE_SANITIZE);
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_EVIDENCE), StageReport::SKIPPED);
+}
+
+TEST_F(PipelineTest, AToolThatTakesItsRunnerAlongEachTimeIsUnavailable) {
+  Build(evaluate::HonestGemm, "cuda");
+  lane_->lost_sanitizers_ = 2;
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_FALSE(verdict.scorable());
 }
 
 TEST_F(PipelineTest, KernelThatRestsWhileItIsTimedIsWrong) {

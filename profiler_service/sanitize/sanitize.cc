@@ -36,6 +36,13 @@ Sanitization Unavailable(std::string reason, RunnerReply reply = {}) {
   return sanitization;
 }
 
+// Our own trouble with the runner, in which a lost one differs from one that cannot be had.
+Sanitization Trouble(const absl::Status& status, absl::string_view where = "") {
+  Sanitization sanitization = Unavailable(absl::StrCat(where, status.message()));
+  sanitization.lost = absl::IsUnavailable(status) || absl::IsDataLoss(status);
+  return sanitization;
+}
+
 bool Ended(const RunnerReply& reply) { return reply.outcome() == worker::RUN_OUTCOME_OK; }
 
 // The whole conversation; stops at the first reply that is not OK.
@@ -74,11 +81,11 @@ Sanitization FromEmulator(RunnerReply reply) {
 absl::StatusOr<Sanitization> SanitizeEmulated(const SanitizeRequest& request, wire::RunnerPool& pool) {
   auto runner = pool.Acquire(request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture(), request.kill_switch);
   if (absl::IsCancelled(runner.status())) return runner.status();
-  if (!runner.ok()) return Unavailable(std::string(runner.status().message()));
+  if (!runner.ok()) return Trouble(runner.status());
   const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
   absl::StatusOr<RunnerReply> reply = Converse(request, **runner);
   if (absl::IsCancelled(reply.status())) return reply.status();
-  if (!reply.ok()) return Unavailable(std::string(reply.status().message()));
+  if (!reply.ok()) return Trouble(reply.status());
   return FromEmulator(*std::move(reply));
 }
 
@@ -149,11 +156,11 @@ absl::StatusOr<Sanitization> SanitizeOnGpu(const SanitizeRequest& request, wire:
   auto runner =
       wire::StartRunner(options, request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture(), request.kill_switch);
   if (absl::IsCancelled(runner.status())) return runner.status();
-  if (!runner.ok()) return Unavailable(absl::StrCat("compute-sanitizer: ", runner.status().message()));
+  if (!runner.ok()) return Trouble(runner.status(), "compute-sanitizer: ");
   const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
   absl::StatusOr<RunnerReply> reply = Converse(request, **runner);
   if (absl::IsCancelled(reply.status())) return reply.status();
-  if (!reply.ok()) return Unavailable(absl::StrCat("under compute-sanitizer: ", reply.status().message()));
+  if (!reply.ok()) return Trouble(reply.status(), "under compute-sanitizer: ");
   // Behind an endless kernel the tool never ends either.
   if (reply->outcome() == worker::RUN_OUTCOME_TIMEOUT) {
     return Unavailable(HowTheRunEnded(*reply, "memcheck"), *reply);

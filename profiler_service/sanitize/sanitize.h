@@ -54,6 +54,8 @@ struct Sanitization {
   sassay::worker::RunnerReply last_reply;
   // "compute-sanitizer 2025.3.1", "emulator".
   std::string tool;
+  // It is unavailable because the runner, or the judge that refills, was lost: another attempt may end better.
+  bool lost = false;
 };
 
 // Runs the stage. A Status is CANCELLED (the kill switch); all else, a refill that failed among it, is a Sanitization.

@@ -85,6 +85,14 @@ TEST_F(SanitizeTest, FailureWithoutAFindingIsNeitherCleanNorGuilty) {
   }
 }
 
+TEST_F(SanitizeTest, ALostRunnerIsToldFromARunThatEndedBadly) {
+  EXPECT_TRUE(Run("emulated:sm_90a", "crashes")->lost);
+  EXPECT_FALSE(Run("emulated:sm_90a", "fails")->lost);
+  EXPECT_FALSE(Run("emulated:sm_90a", "times_out")->lost);
+  refill_ = [] { return absl::UnavailableError("the judge was lost"); };
+  EXPECT_TRUE(Run("emulated:sm_90a", "good")->lost);
+}
+
 TEST_F(SanitizeTest, InputsAreReplacedBetweenSetupAndCall) {
   int refills = 0;
   refill_ = [&] {

@@ -45,6 +45,9 @@ struct SanitizeSeen {
   std::vector<sassay::v1::Finding> advisory;
   // Why it could not run; empty if it did. Not clean, not guilty.
   std::string unavailable;
+  // It is unavailable because a worker of ours was lost, again and again: another attempt may see what this one did
+  // not, so that this one ends without a verdict on a candidate that evaluate did not convict.
+  absl::optional<Failure> lost;
   std::string device_output;
 };
 

@@ -81,6 +81,9 @@ class Decider {
       return Cause(sassay::v1::STAGE_SANITIZE, finding->code(), Line(*finding));
     }
     if (evaluate != nullptr) return Cause(sassay::v1::STAGE_EVALUATE, Named(*evaluate));
+    if (seen_.sanitize.has_value() && seen_.sanitize->lost.has_value()) {
+      return Cause(sassay::v1::STAGE_SANITIZE, *seen_.sanitize->lost);
+    }
     if (seen_.timing.has_value() && seen_.timing->failure.has_value()) {
       return Cause(sassay::v1::STAGE_TIMING, *seen_.timing->failure);
     }

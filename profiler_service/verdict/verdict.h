@@ -7,10 +7,11 @@
 //   4. a convicting finding of the sanitizer           SANITIZER_ERROR: the cause, where evaluate saw only its effect
 //      (except after a trap or an assertion: there the kernel itself has said what is wrong)
 //   5. evaluate's failure                              by its code
-//   6. timing's failure                                by its code
-//   7. nothing was evaluated                           INFRA_ERROR: evaluate always runs, so this is our mistake
-//   8. otherwise                                       CORRECT
-// A stage that could not run is a note, never guilt and never innocence.
+//   6. a worker that was lost while it sanitized       INFRA_ERROR: nobody has looked
+//   7. timing's failure                                by its code
+//   8. nothing was evaluated                           INFRA_ERROR: evaluate always runs, so this is our mistake
+//   9. otherwise                                       CORRECT
+// A stage that cannot run here is a note, never guilt and never innocence.
 //
 // Scorable: CORRECT, VERIFIED, captured strictly, seen by the sanitizer, not excluded, and with seeds that nobody could
 // know.

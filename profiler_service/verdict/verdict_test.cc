@@ -221,6 +221,16 @@ TEST(Verdict, UnavailableStagesAreNeitherGuiltNorInnocence) {
   EXPECT_EQ(verdict.evidence().status(), Evidence::UNAVAILABLE);
 }
 
+TEST(Verdict, AWorkerLostWhileItSanitizedIsNoAcquittalAndTakesNoConvictionAway) {
+  Observations seen = Clean();
+  seen.sanitize->unavailable = "the runner was lost";
+  seen.sanitize->lost = Failure{VERDICT_CODE_RUNNER_LOST, "the runner was lost", {}, {}};
+  EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_EQ(Decide(seen).stage(), STAGE_SANITIZE);
+  seen.evaluate->failure = Failure{VERDICT_CODE_MISMATCH, "wrong", {}, {}};
+  EXPECT_EQ(Decide(seen).code(), VERDICT_CODE_MISMATCH);
+}
+
 TEST(Verdict, TimeoutsCarryWhereTheWarpsStood) {
   Observations seen = Clean();
   seen.evaluate->failure = Failed(VERDICT_CODE_KERNEL_TIMEOUT);
