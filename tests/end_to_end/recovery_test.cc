@@ -65,6 +65,20 @@ TEST_F(RecoveryTest, AcceptedSubmissionsSurviveTheServicesDeath) {
   }
 }
 
+TEST_F(RecoveryTest, ACrashIsKnownToTheNextServiceAndAKillIsNot) {
+  constexpr char kKnown[] = "crashed before this start";
+  auto service = StartService();
+  ASSERT_NE(service, nullptr);
+  EXPECT_EQ(service->Stop(SIGABRT), -SIGABRT);
+  service = StartService();
+  ASSERT_NE(service, nullptr);
+  EXPECT_NE(service->Log().find(kKnown), std::string::npos) << service->Log();
+  service->Crash();
+  service = StartService();
+  ASSERT_NE(service, nullptr);
+  EXPECT_EQ(service->Log().find(kKnown), std::string::npos) << service->Log();
+}
+
 TEST_F(RecoveryTest, CancelEndsARunningCandidate) {
   auto service = StartService();
   ASSERT_NE(service, nullptr);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -51,14 +52,23 @@ std::string Program(const std::string& name) { return std::string(SASSAY_PROGRAM
 std::string SourcePath(const std::string& relative) { return std::string(SASSAY_SOURCE_DIR) + "/" + relative; }
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Start(const std::string& state,
-                                                        const std::vector<std::string>& arguments) {
+                                                        const std::vector<std::string>& arguments,
+                                                        const std::string& listen) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Service> service, Launch(state, arguments, listen));
+  RETURN_IF_ERROR(service->WaitUntilReady());
+  return service;
+}
+
+absl::StatusOr<std::unique_ptr<Service>> Service::Launch(const std::string& state,
+                                                         const std::vector<std::string>& arguments,
+                                                         const std::string& listen) {
   ASSIGN_OR_RETURN(TemporaryDirectory directory, TemporaryDirectory::Create("sassay_service"));
   const std::string root = directory.path().string();
   UniqueFd log(open((root + "/log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   Command command;
   command.argv = {Program("profiler-service"),
                   "--listen",
-                  "127.0.0.1:0",
+                  listen,
                   "--metrics",
                   "127.0.0.1:0",
                   "--port-file",
@@ -71,18 +81,27 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Start(const std::string& state
   command.environment = Environment(root);
   command.inherit_fds = {{log.get(), 1}, {log.get(), 2}};
   ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(command));
-  const absl::Status ready = WaitForFile(directory.path(), "port", process, absl::Seconds(30));
-  if (!ready.ok()) {
-    return absl::Status(ready.code(), absl::StrCat(ready.message(), "\n", ReadFile(root + "/log").value_or("")));
-  }
-  ASSIGN_OR_RETURN(std::string port, ReadFile(root + "/port"));
-  const std::string address = absl::StrCat("127.0.0.1:", absl::StripTrailingAsciiWhitespace(port));
-  return std::unique_ptr<Service>(new Service(std::move(directory), std::move(process), address));
+  return std::unique_ptr<Service>(new Service(std::move(directory), std::move(process)));
+}
+
+absl::Status Service::WaitUntilReady() {
+  const absl::Status ready = WaitForFile(directory_.path(), "port", process_, absl::Seconds(30));
+  if (!ready.ok()) return absl::Status(ready.code(), absl::StrCat(ready.message(), "\n", Log()));
+  ASSIGN_OR_RETURN(const std::string port, ReadFile(directory_.path() / "port"));
+  address_ = absl::StrCat("127.0.0.1:", absl::StripTrailingAsciiWhitespace(port));
+  return absl::OkStatus();
 }
 
 void Service::Crash() {
   process_.Kill();
   process_.Wait(absl::Now() + absl::Seconds(10)).IgnoreError();
+}
+
+int Service::Stop(int signal_number) {
+  kill(pid(), signal_number);
+  const auto report = process_.Wait(absl::Now() + absl::Seconds(30));
+  if (!report.ok()) return -1000;
+  return report->kind == ExitReport::Kind::kExited ? report->exit_code : -report->signal_number;
 }
 
 std::string Service::Log() const { return ReadFile(directory_.path() / "log").value_or(""); }

@@ -3,6 +3,8 @@
 #ifndef SASSAY_TESTS_END_TO_END_SERVICE_FIXTURE_H_
 #define SASSAY_TESTS_END_TO_END_SERVICE_FIXTURE_H_
 
+#include <signal.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,17 +26,29 @@ class Service {
  public:
   // `state` survives the object if it is given. Extra arguments go to the command line.
   static absl::StatusOr<std::unique_ptr<Service>> Start(const std::string& state = "",
-                                                        const std::vector<std::string>& arguments = {});
+                                                        const std::vector<std::string>& arguments = {},
+                                                        const std::string& listen = "127.0.0.1:0");
+  // Start in two steps, for those who have something to do with a service that is not ready yet.
+  static absl::StatusOr<std::unique_ptr<Service>> Launch(const std::string& state,
+                                                         const std::vector<std::string>& arguments,
+                                                         const std::string& listen);
+  // Fails with what the service printed if it ended.
+  absl::Status WaitUntilReady();
+
+  // Valid once it is ready.
   const std::string& address() const { return address_; }
   pid_t pid() const { return process_.pid(); }
   // SIGKILL, as a crash would be; waits until it is gone.
   void Crash();
+  // SIGTERM, as a service manager would, or another signal. Its exit status, minus the signal that ended it, or -1000
+  // if it has not ended in time.
+  int Stop(int signal_number = SIGTERM);
   // What it printed so far.
   std::string Log() const;
 
  private:
-  Service(TemporaryDirectory directory, Subprocess process, std::string address)
-      : directory_(std::move(directory)), process_(std::move(process)), address_(std::move(address)) {}
+  Service(TemporaryDirectory directory, Subprocess process)
+      : directory_(std::move(directory)), process_(std::move(process)) {}
   TemporaryDirectory directory_;
   Subprocess process_;
   std::string address_;
