@@ -1,14 +1,15 @@
 // Runtime and driver API: harmless questions about limits, pools and kernels.
+#include "agent/capture/runtime/queries.h"
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <string>
 
+#include "agent/capture/runtime/api/shared_api.h"
 #include "agent/capture/runtime/kernels.h"
 #include "agent/capture/runtime/operations.h"
-#include "agent/capture/runtime/queries.h"
 #include "agent/capture/runtime/session.h"
-#include "agent/capture/runtime/shared_api.h"
 
 namespace capture = sassay::capture;
 using capture::ApiScope;

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <string>
 
+#include "agent/capture/runtime/api/shared_api.h"
 #include "agent/capture/runtime/kernels.h"
 #include "agent/capture/runtime/launch.h"
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/operations.h"
-#include "agent/capture/runtime/shared_api.h"
 #include "agent/capture/runtime/streams.h"
 
 extern "C" const char* cudaGetErrorName(int error);

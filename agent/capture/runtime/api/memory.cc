@@ -1,4 +1,6 @@
 // Runtime API: memory.
+#include "agent/capture/runtime/memory.h"
+
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
@@ -6,7 +8,6 @@
 
 #include "agent/capture/runtime/host_memory.h"
 #include "agent/capture/runtime/kernels.h"
-#include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/operations.h"
 #include "agent/capture/runtime/queries.h"
 #include "agent/capture/runtime/streams.h"

@@ -1,14 +1,15 @@
 // Runtime API: launches, function attributes, occupancy.
+#include "agent/capture/runtime/launch.h"
+
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "agent/capture/runtime/api/shared_api.h"
 #include "agent/capture/runtime/kernels.h"
-#include "agent/capture/runtime/launch.h"
 #include "agent/capture/runtime/operations.h"
-#include "agent/capture/runtime/shared_api.h"
 #include "agent/capture/runtime/streams.h"
 
 namespace capture = sassay::capture;

@@ -1,6 +1,6 @@
-// Launch-side functions that runtime and driver API share; defined in api_launch.cc.
-#ifndef SASSAY_AGENT_CAPTURE_RUNTIME_SHARED_API_H_
-#define SASSAY_AGENT_CAPTURE_RUNTIME_SHARED_API_H_
+// Launch-side functions that runtime and driver API share; defined in launch.cc.
+#ifndef SASSAY_AGENT_CAPTURE_RUNTIME_API_SHARED_API_H_
+#define SASSAY_AGENT_CAPTURE_RUNTIME_API_SHARED_API_H_
 
 #include <cstddef>
 
@@ -15,4 +15,4 @@ int LaunchWithAttributes(const char* function, LaunchRequest& request, const voi
 
 }  // namespace sassay::capture
 
-#endif  // SASSAY_AGENT_CAPTURE_RUNTIME_SHARED_API_H_
+#endif  // SASSAY_AGENT_CAPTURE_RUNTIME_API_SHARED_API_H_
