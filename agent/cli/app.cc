@@ -52,7 +52,11 @@ int RunAction(const Invocation& invocation, const Terminal& terminal) {
   for (const std::string& warning : settings->warnings())
     *terminal.err << "mini-ptx-agent: warning: " << Printable(warning) << "\n" << std::flush;
   Session session(terminal, *std::move(settings), invocation.json);
-  return invocation.action(session);
+  const int exit_status = invocation.action(session);
+  if (terminal.out->flush()) return exit_status;
+  // Who reads the answer must not take a lost one for a good one.
+  return ReportFailure(terminal, false, absl::UnavailableError("standard output cannot be written; is the disk full?"),
+                       "");
 }
 
 bool WantsJson(const std::vector<std::string>& arguments) {

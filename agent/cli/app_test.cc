@@ -62,6 +62,16 @@ TEST_F(AppTest, JsonPutsExactlyOneDocumentOnStandardOutput) {
   EXPECT_EQ(Document()["status"], "CORRECT");
 }
 
+TEST_F(AppTest, AnswerThatCannotBeWrittenIsAFailure) {
+  struct FullBuffer : std::streambuf {
+    int overflow(int) override { return traits_type::eof(); }
+  } full;
+  std::ostream out(&full);
+  const Terminal terminal = {&out, &err_, false, false, {{"HOME", home_.path()}}, home_.path()};
+  EXPECT_EQ(RunAgent({"explain", "PTR_CACHED"}, terminal), 3);
+  EXPECT_THAT(err_.str(), HasSubstr("standard output cannot be written"));
+}
+
 TEST_F(AppTest, ExitStatusTellsWhoIsAtFault) {
   const std::string bundle = WriteBundle({"gemm/M=1"});
   const std::vector<std::pair<v1::VerdictStatus, int>> expected = {
@@ -85,6 +95,15 @@ TEST_F(AppTest, BundleWithSeveralPlansNeedsAWorkloadAndSuggestsOne) {
   EXPECT_EQ(Run({"submit", bundle, "--workload", "gemm/M=2"}), 0);
 }
 
+TEST_F(AppTest, WhatIsWrongWithTheWayOutIsSaidBeforeTheWork) {
+  EXPECT_EQ(Run({"submit", "nothing.cu", "--workload", "gemm_n256_k256", "--service", "foo:99999"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--service must be HOST:PORT"));
+  EXPECT_EQ(Run({"compile", "nothing.cu", "--workload", "gemm_n256_k256", "-o", "/nosuch/x.bundle"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("there is no folder /nosuch"));
+  EXPECT_EQ(Run({"compile", "nothing.cu", "--workload", "gemm_n256_k256", "-o", "-", "--json"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("both want standard output"));
+}
+
 TEST_F(AppTest, CompileOptionsForABundleAreAnError) {
   const std::string bundle = WriteBundle({"gemm/M=1"});
   EXPECT_EQ(Run({"submit", bundle, "--arch", "sm_100a"}), 2);
@@ -102,8 +121,9 @@ TEST_F(AppTest, DefinitionAloneSaysWhichSizeItIsTakenFor) {
 }
 
 TEST_F(AppTest, MisspelledWorkloadIsNamedAlsoWhereNoServiceAnswers) {
-  EXPECT_EQ(Run({"submit", "nothing.cu", "--workload", "gemm_n256_k265/M=256", "--token-file", "/nowhere"}), 2);
-  EXPECT_THAT(err_.str(), AllOf(HasSubstr("gemm_n256_k256"), HasSubstr("--token-file /nowhere")));
+  const std::string dead = FakeProfiler().address();
+  EXPECT_EQ(Run({"submit", "nothing.cu", "--workload", "gemm_n256_k265/M=256", "--service", dead}), 2);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("gemm_n256_k256"), HasSubstr("could not read workload")));
 }
 
 TEST_F(AppTest, DetachPrintsTheIdAlone) {

@@ -121,6 +121,13 @@ TEST_F(BinaryTest, MissingDisassemblyIsAWarningAndChangesNoDigest) {
   EXPECT_EQ(a["bundle_sha256"], b["bundle_sha256"]);
 }
 
+TEST_F(BinaryTest, BundleOnStandardOutputIsTheBundle) {
+  const ExitReport piped = Run({"compile", Example("gemm_naive.cu"), "--workload", kWorkload, "-o", "-"});
+  ASSERT_EQ(Run({"compile", Example("gemm_naive.cu"), "--workload", kWorkload, "-o", "a.bundle"}).exit_code, 0);
+  EXPECT_EQ(piped.exit_code, 0);
+  EXPECT_TRUE(piped.stdout_text == *ReadFile(folder_.path() / "a.bundle"));
+}
+
 TEST_F(BinaryTest, InterruptedCompilationLeavesNothingBehind) {
   for (const char* signal : {"TERM", "INT"}) {
     AtSandboxStart(3, absl::StrCat("kill -", signal, " $PPID; exec sleep 1000"));

@@ -110,7 +110,7 @@ class Run {
     if (report.kind == ExitReport::Kind::kTimedOut) {
       verdict_ = TimeoutVerdict(NvccTool::kFrontEnd, options_.timeout, Elapsed());
     } else if (!report.Succeeded()) {
-      Fail(NvccTool::kFrontEnd, report.exit_code, report.stderr_text);
+      RETURN_IF_ERROR(Fail(NvccTool::kFrontEnd, report.exit_code, report.stderr_text));
     } else {
       ASSIGN_OR_RETURN(plan_, ParseNvccPlan(report.stderr_text));
     }
@@ -134,8 +134,7 @@ class Run {
     for (const auto& output : outputs) Note(steps[std::min(output.step, steps.size() - 1)].tool, output.text);
     if (report.Succeeded()) return absl::OkStatus();
     int status = outputs.back().status != 0 ? outputs.back().status : StatusOf(report);
-    Fail(last, status, outputs.back().text);
-    return absl::OkStatus();
+    return Fail(last, status, outputs.back().text);
   }
 
   absl::Status Assemble() {
@@ -149,7 +148,7 @@ class Run {
     if (assembly.report.kind == ExitReport::Kind::kTimedOut) {
       verdict_ = TimeoutVerdict(NvccTool::kPtxas, options_.timeout, Elapsed());
     } else if (!assembly.report.Succeeded()) {
-      Fail(NvccTool::kPtxas, StatusOf(assembly.report), ptxas_output_);
+      RETURN_IF_ERROR(Fail(NvccTool::kPtxas, StatusOf(assembly.report), ptxas_output_));
     } else {
       cubin_ = std::move(assembly.cubin);
       return staging_.WriteBuilt(plan_.cubin_file, cubin_);
@@ -174,12 +173,15 @@ class Run {
     for (auto& diagnostic : ParseDiagnostics(tool, text, context_)) diagnostics_.push_back(std::move(diagnostic));
   }
 
-  void Fail(NvccTool tool, int status, const std::string& text) {
+  absl::Status Fail(NvccTool tool, int status, const std::string& text) {
     if (diagnostics_.empty()) Note(tool, text);
+    const auto located = [](const Diagnostic& d) { return d.severity() == "error" && d.line() != 0; };
+    if (std::none_of(diagnostics_.begin(), diagnostics_.end(), located)) RETURN_IF_ERROR(staging_.CheckSpace());
     const auto compiled = std::count_if(request_.sources.begin(), request_.sources.end(),
                                         [](const auto& source) { return IsCompiled(source.path()); });
     verdict_ = FailureVerdict(
         {tool, status, text, OrderDiagnostics(std::move(diagnostics_)), static_cast<size_t>(compiled)}, Elapsed());
+    return absl::OkStatus();
   }
 
   absl::StatusOr<CompileOutcome> Finish() {

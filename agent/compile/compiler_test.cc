@@ -1,5 +1,6 @@
 #include "agent/compile/compiler.h"
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -265,6 +266,24 @@ TEST_F(CompilerTest, ReportsMemoryAsALimit) {
   options_.memory_bytes = 200 << 20;
   Verdict verdict = Bad(Compile(kScale));
   EXPECT_EQ(verdict.code(), sassay::v1::VERDICT_CODE_COMPILE_LIMIT) << verdict.reason();
+}
+
+TEST_F(CompilerTest, FullDiskIsNotTheSourcesFault) {
+  auto folder = TemporaryDirectory::Create("compiler-test");
+  options_.cache_directory = folder->path() / "cache";
+  const fs::path disk = folder->path() / "disk";
+  fs::create_directory(disk);
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "cannot mount a small disk here";
+  const char* before = std::getenv("TMPDIR");
+  setenv("TMPDIR", disk.c_str(), 1);
+  CompileRequest request;
+  request.sources = {Source("kernel.cu", kScale)};
+  const auto outcome = Compiler(options_).Compile(request);
+  before != nullptr ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR");
+  umount2(disk.c_str(), MNT_DETACH);
+  EXPECT_EQ(outcome.status().code(), absl::StatusCode::kUnavailable) << outcome.status();
+  EXPECT_THAT(std::string(outcome.status().message()), AllOf(HasSubstr("TMPDIR"), HasSubstr(disk.string())));
+  EXPECT_FALSE(Good(Compile(request)).from_cache);
 }
 
 TEST_F(CompilerTest, KeepsWarnings) {

@@ -31,6 +31,17 @@ bool EndsWithOneOf(absl::string_view path, const absl::string_view (&endings)[kC
                      [&](absl::string_view e) { return absl::EndsWith(path, e); });
 }
 
+// Not RESOURCE_EXHAUSTED: trying again cannot help.
+absl::Status TooMuch(absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, "; a candidate may have that much, so name its own files instead of a whole tree"));
+}
+
+// A pipe would be waited for without end.
+absl::Status NoRegularFile(const fs::path& path) {
+  return absl::InvalidArgumentError(absl::StrCat(path.string(), " is no regular file"));
+}
+
 // Reads files once each, within the limits.
 class Reader {
  public:
@@ -40,12 +51,12 @@ class Reader {
     std::string name = path.lexically_relative(base_).generic_string();
     if (files_.count(name) != 0) return absl::OkStatus();
     if (files_.size() >= limits_.files) {
-      return absl::ResourceExhaustedError(absl::StrCat("more than ", limits_.files, " source files"));
+      return TooMuch(absl::StrCat("more than ", limits_.files, " source files"));
     }
-    ASSIGN_OR_RETURN(std::string content, ReadFile(path, limits_.total_bytes));
+    ASSIGN_OR_RETURN(std::string content, ReadSource(path));
     bytes_ += content.size();
     if (bytes_ > limits_.total_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("more than ", limits_.total_bytes, " bytes of source"));
+      return TooMuch(absl::StrCat("more than ", limits_.total_bytes, " bytes of source"));
     }
     files_[name] = std::move(content);
     return absl::OkStatus();
@@ -65,6 +76,14 @@ class Reader {
   }
 
  private:
+  absl::StatusOr<std::string> ReadSource(const fs::path& path) const {
+    std::error_code error;
+    if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return NoRegularFile(path);
+    absl::StatusOr<std::string> content = ReadFile(path, limits_.total_bytes);
+    if (absl::IsResourceExhausted(content.status())) return TooMuch(content.status().message());
+    return content;
+  }
+
   fs::path base_;
   SourceLimits limits_;
   std::map<std::string, std::string> files_;
@@ -152,12 +171,15 @@ absl::StatusOr<std::vector<SourceFile>> LoadAny(const std::vector<std::string>& 
   std::error_code error;
   for (const auto& path : paths) {
     if (!fs::exists(path, error)) return absl::NotFoundError(absl::StrCat("no such file: ", path));
+    if (!fs::is_regular_file(path, error) && !fs::is_directory(path, error)) return NoRegularFile(path);
   }
   if (paths.size() > 1) return LoadFiles(paths, limits);
   if (fs::is_directory(paths[0], error)) return LoadFolder(paths[0], limits);
   if (!absl::EndsWith(paths[0], ".json")) return LoadFiles(paths, limits);
-  ASSIGN_OR_RETURN(std::string json, ReadFile(paths[0], limits.total_bytes));
-  return ParseSolution(json, limits);
+  const absl::StatusOr<std::string> json = ReadFile(paths[0], limits.total_bytes);
+  if (absl::IsResourceExhausted(json.status())) return TooMuch(json.status().message());
+  RETURN_IF_ERROR(json.status());
+  return ParseSolution(*json, limits);
 }
 
 // A bundle carries the source as text.
@@ -198,7 +220,7 @@ absl::StatusOr<std::vector<SourceFile>> ParseSolution(absl::string_view untruste
     return absl::InvalidArgumentError("a solution needs an array \"sources\" of {\"path\", \"content\"}");
   }
   if (json["sources"].size() > limits.files) {
-    return absl::ResourceExhaustedError(absl::StrCat("more than ", limits.files, " source files"));
+    return TooMuch(absl::StrCat("more than ", limits.files, " source files"));
   }
   std::vector<SourceFile> sources;
   for (const auto& entry : json["sources"]) {
@@ -222,7 +244,9 @@ absl::Status CheckSources(const std::vector<SourceFile>& sources) {
   for (const auto& source : sources) {
     if (!IsPlain(source.path())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("source path \"", source.path(), "\": expected a relative path of letters, digits and ._-+/"));
+          absl::StrCat("source path \"", source.path(),
+                       "\": expected a relative path of the letters a-z and A-Z, digits and ._-+/ that does not begin "
+                       "with -; rename the file or folder"));
     }
     if (!seen.insert(source.path()).second) {
       return absl::InvalidArgumentError(absl::StrCat("source path \"", source.path(), "\" appears twice"));

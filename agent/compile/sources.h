@@ -12,7 +12,7 @@
 
 namespace sassay {
 
-// Bounds on what is read; past them RESOURCE_EXHAUSTED.
+// Bounds on what is read; past them INVALID_ARGUMENT.
 struct SourceLimits {
   uint64_t files = 256;
   uint64_t total_bytes = 16 << 20;

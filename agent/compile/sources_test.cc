@@ -1,5 +1,7 @@
 #include "agent/compile/sources.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -42,6 +44,19 @@ TEST_F(SourcesTest, TakesAlongWhatAFileIncludes) {
   Write("a/unrelated.cu", "");
   Write("outside.h", "");
   EXPECT_THAT(Paths(LoadSources({kernel})), ElementsAre("kernel.cu", "lib/one.cuh", "lib/two.cuh"));
+}
+
+TEST_F(SourcesTest, PipesAreRefusedAndNotWaitedFor) {
+  const std::string kernel = Write("kernel.cu", "#include \"pipe.h\"\n"),
+                    pipe = (directory_.path() / "pipe.cu").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(LoadSources({pipe}).status().message()), HasSubstr("pipe.cu is no regular file"));
+  EXPECT_THAT(std::string(LoadSources({kernel, pipe}).status().message()), HasSubstr("pipe.cu is no regular file"));
+}
+
+TEST_F(SourcesTest, NamesThatToolsWouldMisreadAreToBeRenamed) {
+  EXPECT_THAT(std::string(LoadSources({Write("my kernel.cu", "")}).status().message()), HasSubstr("rename the file"));
+  EXPECT_THAT(std::string(LoadSources({Write("-x.cu", "")}).status().message()), HasSubstr("does not begin with -"));
 }
 
 TEST_F(SourcesTest, AnotherEncodingIsRefusedWithLineAndByte) {
@@ -102,8 +117,8 @@ TEST(ParseSolution, RefusesHostileSolutions) {
 
 TEST_F(SourcesTest, StopsAtItsLimits) {
   std::string a = Write("a.cu", std::string(100, 'x')), b = Write("b.cu", std::string(100, 'x'));
-  EXPECT_EQ(LoadSources({a, b}, {1, 1000}).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(LoadSources({a, b}, {10, 150}).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(LoadSources({a, b}, {1, 1000}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(LoadSources({a, b}, {10, 150}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

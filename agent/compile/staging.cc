@@ -147,6 +147,16 @@ absl::Status Staging::WriteBuilt(const std::string& name, absl::string_view cont
   return WriteFileAtomically(root_.path() / "build" / fs::path(name).filename(), content);
 }
 
+absl::Status Staging::CheckSpace() const {
+  constexpr uint64_t kLittle = 16 << 20;
+  std::error_code error;
+  const fs::space_info space = fs::space(root_.path(), error);
+  if (error || space.available >= kLittle) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the compiler broke off, and ", root_.path().parent_path().string(),
+                                             " has ", space.available >> 20,
+                                             " MiB left: free some space, or set TMPDIR to a folder with more"));
+}
+
 DiagnosticContext Staging::Messages() const {
   DiagnosticContext context;
   context.sources = &request_->sources;

@@ -43,6 +43,10 @@ class Staging {
   absl::StatusOr<std::string> ReadBuilt(const std::string& name) const;
   absl::Status WriteBuilt(const std::string& name, absl::string_view content) const;
 
+  // UNAVAILABLE if there is hardly any room left where the folders lie: a tool that breaks off there says little, and
+  // the source is not to blame.
+  absl::Status CheckSpace() const;
+
   // With everything a parser of messages needs but the PTX.
   DiagnosticContext Messages() const;
 

@@ -2,6 +2,8 @@
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
 
 #include <algorithm>
 
@@ -33,6 +35,9 @@ absl::Status CheckAddress(absl::string_view service) {
       absl::StrCat("--service must be HOST:PORT, for example 127.0.0.1:50051, not \"", service, "\"."));
 }
 
+// OpenSSL would ask on the terminal.
+int NoPassword(char*, int, int, void*) { return 0; }
+
 absl::StatusOr<std::string> ReadCredential(const std::string& path, absl::string_view flag) {
   if (path.empty()) return std::string();
   absl::StatusOr<std::string> text = ReadFile(path, kMaxCredentialBytes);
@@ -40,6 +45,26 @@ absl::StatusOr<std::string> ReadCredential(const std::string& path, absl::string
   return absl::InvalidArgumentError(
       absl::StrCat(flag, " ", path,
                    " cannot be used: ", text.ok() ? "the file is empty" : std::string(text.status().message()), "."));
+}
+
+// gRPC says nothing that helps about a file that it cannot use.
+absl::StatusOr<std::string> ReadPem(const std::string& path, absl::string_view flag, absl::string_view what) {
+  ASSIGN_OR_RETURN(std::string text, ReadCredential(path, flag));
+  if (path.empty()) return text;
+  const std::unique_ptr<BIO, int (*)(BIO*)> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
+  bool good = false;
+  if (what == "certificate") {
+    const std::unique_ptr<X509, void (*)(X509*)> found(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr),
+                                                       X509_free);
+    good = found != nullptr;
+  } else {
+    const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> found(
+        PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, nullptr), EVP_PKEY_free);
+    good = found != nullptr;
+  }
+  ERR_clear_error();
+  if (good) return text;
+  return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " holds no PEM ", what, "."));
 }
 
 // gRPC ends the process over metadata with other characters. The message must not repeat the token.
@@ -70,9 +95,9 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const 
     return absl::InvalidArgumentError("--cert-file and --key-file go together; only one was given.");
   }
   grpc::SslCredentialsOptions tls;
-  ASSIGN_OR_RETURN(tls.pem_root_certs, ReadCredential(options.ca_file, "--ca-file"));
-  ASSIGN_OR_RETURN(tls.pem_cert_chain, ReadCredential(options.cert_file, "--cert-file"));
-  ASSIGN_OR_RETURN(tls.pem_private_key, ReadCredential(options.key_file, "--key-file"));
+  ASSIGN_OR_RETURN(tls.pem_root_certs, ReadPem(options.ca_file, "--ca-file", "certificate"));
+  ASSIGN_OR_RETURN(tls.pem_cert_chain, ReadPem(options.cert_file, "--cert-file", "certificate"));
+  ASSIGN_OR_RETURN(tls.pem_private_key, ReadPem(options.key_file, "--key-file", "private key"));
   return grpc::SslCredentials(tls);
 }
 

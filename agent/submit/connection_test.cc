@@ -109,6 +109,8 @@ TEST_F(ConnectionTest, WrongUseNamesTheFlag) {
   EXPECT_THAT(error({.service = "localhost:1", .token_file = "/nowhere"}), HasSubstr("--token-file /nowhere"));
   EXPECT_THAT(error({.service = "localhost:1", .token_file = Write("empty", "\n")}), HasSubstr("empty"));
   EXPECT_THAT(error({.service = "host:1", .ca_file = "/nowhere"}), HasSubstr("--ca-file"));
+  EXPECT_THAT(error({.service = "host:1", .ca_file = Write("kernel.cu", "int x;")}),
+              HasSubstr("holds no PEM certificate"));
   EXPECT_THAT(error({.service = "host:1", .cert_file = "/x"}), HasSubstr("go together"));
 }
 

@@ -31,6 +31,12 @@ bool IsTlsTrouble(const std::string& message) {
          absl::StrContains(message, "Peer name");
 }
 
+// What a plaintext client hears from a service that expects a TLS handshake.
+bool IsTlsAnswer(const std::string& message) {
+  return absl::StrContains(message, "Socket closed") || absl::StrContains(message, "HTTP/2") ||
+         absl::StrContains(message, "http2") || absl::StrContains(message, "SETTINGS");
+}
+
 }  // namespace
 
 std::string PlainCause(const grpc::Status& status) {
@@ -48,9 +54,12 @@ std::string PlainCause(const grpc::Status& status) {
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing, absl::string_view service) {
   if (status.ok()) return absl::OkStatus();
   const bool tls = status.error_code() == grpc::UNAVAILABLE && IsTlsTrouble(status.error_message());
+  const bool plain = status.error_code() == grpc::UNAVAILABLE && IsTlsAnswer(status.error_message());
   const char* advice =
-      tls ? " The TLS handshake failed: --ca-file must hold the authority that signed the service's certificate."
-          : Advice(status.error_code());
+      plain ? " If the service speaks TLS, name its authority with --ca-file, and leave --insecure out; "
+              "`mini-ptx-agent doctor` checks the way there."
+      : tls ? " The TLS handshake failed: --ca-file must hold the authority that signed the service's certificate."
+            : Advice(status.error_code());
   const std::string said = PlainCause(status);
   const char* end = absl::EndsWith(said, ".") ? "" : ".";
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),

@@ -20,6 +20,7 @@ TEST(RpcErrorTest, KeepsCodeAndSaysWhatWasDoneWhereAndWhy) {
 }
 
 TEST(RpcErrorTest, TellsTlsTroubleFromAServiceThatIsNotThere) {
+  EXPECT_THAT(std::string(Map(grpc::UNAVAILABLE, "Socket closed").message()), HasSubstr("If the service speaks TLS"));
   EXPECT_THAT(std::string(Map(grpc::UNAVAILABLE, "Ssl handshake failed: SSL_ERROR").message()), HasSubstr("--ca-file"));
   EXPECT_THAT(std::string(Map(grpc::UNAVAILABLE, "Connection refused").message()), HasSubstr("Is it running"));
 }

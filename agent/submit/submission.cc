@@ -44,7 +44,7 @@ absl::StatusOr<v1::Verdict> Submission::Follow() {
     const grpc::Status status = ReadStream(contacted);
     if (Done()) return verdict_;
     RETURN_IF_ERROR(protocol_);
-    if (stopper_.stopped()) return absl::CancelledError("stopped before the verdict");
+    if (stopper_.stopped()) return absl::CancelledError("stopped before the verdict.");
     reached_ = reached_ || contacted;
     if (contacted) backoff_.Reset();
     if (!status.ok() && (!reached_ || !WorthRetrying(status))) return FromGrpc(status, doing, connection_.service());
@@ -56,7 +56,7 @@ absl::StatusOr<v1::Verdict> Submission::Follow() {
     noted = true;
     if (!backoff_.Wait()) {
       return stopper_.stopped()
-                 ? absl::CancelledError("stopped before the verdict")
+                 ? absl::CancelledError("stopped before the verdict.")
                  : FromGrpc(grpc::Status(grpc::UNAVAILABLE, status.error_message()), doing, connection_.service());
     }
   }

@@ -32,7 +32,10 @@ bool IsBundle(const CandidateArguments& arguments) {
 
 absl::StatusOr<BuiltBundle> ReadBundle(const std::string& path) {
   BuiltBundle built;
-  ASSIGN_OR_RETURN(built.bytes, ReadFile(path, BundleLimits().max_bytes));
+  absl::StatusOr<std::string> bytes = ReadFile(path, BundleLimits().max_bytes);
+  if (absl::IsResourceExhausted(bytes.status())) return absl::InvalidArgumentError(bytes.status().message());
+  RETURN_IF_ERROR(bytes.status());
+  built.bytes = *std::move(bytes);
   absl::StatusOr<v1::Bundle> bundle = ParseBundle(built.bytes);
   if (!bundle.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path,

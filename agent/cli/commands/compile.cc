@@ -42,6 +42,17 @@ std::string OutputPath(const CompileArguments& arguments) {
   return absl::StrCat(name.stem().string(), ".bundle");
 }
 
+// Before the work, which takes seconds.
+absl::Status CheckOutput(const Session& session, const CompileArguments& arguments) {
+  if (arguments.output == "-" && session.json())
+    return absl::InvalidArgumentError("--output - and --json both want standard output; give a file.");
+  const std::filesystem::path folder = std::filesystem::path(OutputPath(arguments)).parent_path();
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output ", arguments.output, ": there is no folder ", folder.string(), "."));
+}
+
 v1::CompileResult Describe(const BuiltBundle& built, const std::string& path) {
   v1::CompileResult result;
   result.set_path(path);
@@ -57,7 +68,16 @@ v1::CompileResult Describe(const BuiltBundle& built, const std::string& path) {
   return result;
 }
 
+// A bundle on standard output takes the answer's place.
+int WriteToOutput(Session& session, const BuiltBundle& built) {
+  session.progress().Finish();
+  session.terminal().out->write(built.bytes.data(), static_cast<std::streamsize>(built.bytes.size()));
+  for (const std::string& warning : built.warnings) session.progress().Note(absl::StrCat("warning: ", warning));
+  return kExitCorrect;
+}
+
 int Write(Session& session, const BuiltBundle& built, const std::string& path) {
+  if (path == "-") return WriteToOutput(session, built);
   if (const absl::Status status = WriteNamedFile(path, built.bytes); !status.ok()) return session.Fail(status);
   const v1::CompileResult result = Describe(built, path);
   session.Answer(result, RenderCompileResult(result, session.style()));
@@ -70,6 +90,7 @@ int Compile(Session& session, const CompileArguments& arguments) {
         absl::StrCat(arguments.candidate.paths.front(),
                      " is a bundle already; compile wants its sources. `inspect` shows it, `submit` judges it.")));
   }
+  if (const absl::Status status = CheckOutput(session, arguments); !status.ok()) return session.Fail(status);
   const absl::StatusOr<std::vector<v1::Workload>> workloads = ResolveAll(session);
   if (!workloads.ok()) return session.Fail(workloads.status());
   const absl::StatusOr<BuildOutcome> outcome = BuildBundle(session, arguments.candidate, *workloads);
@@ -86,7 +107,7 @@ void AddCompileCommand(CLI::App& root, Invocation& invocation) {
   AddCandidateArguments(*command, arguments->candidate, "SOURCE");
   command
       ->add_option("-o,--output", arguments->output,
-                   "file to write; default: the first source's name with .bundle, here")
+                   "file to write, - for standard output; default: the first source's name with .bundle, here")
       ->type_name("FILE");
   AddSettingFlags(*command, invocation,
                   {"workload", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda_home",

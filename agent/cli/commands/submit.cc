@@ -105,6 +105,8 @@ int SubmitSources(Session& session, const SubmitArguments& arguments, const std:
 int Submit(Session& session, const SubmitArguments& arguments) {
   const std::vector<std::string> names = SplitWorkloadNames(session.settings().Text("workload"));
   if (const absl::Status status = OneWorkloadOnly(names); !status.ok()) return session.Fail(status);
+  // What is wrong with the way to the service is said before the work; no traffic happens here.
+  if (const auto connection = session.Connect(); !connection.ok()) return session.Fail(connection.status());
   return IsBundle(arguments.candidate) ? SubmitBundleFile(session, arguments, names)
                                        : SubmitSources(session, arguments, names);
 }

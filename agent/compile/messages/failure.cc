@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/compile/messages/diagnostics.h"
+#include "common/base/utf8.h"
 
 namespace sassay {
 namespace {
@@ -97,6 +98,12 @@ std::string HowItEnded(const StepFailure& failure) {
   return absl::StrCat("was ended by signal ", failure.status - 128, " (", strsignal(failure.status - 128), ")");
 }
 
+std::string LastLine(absl::string_view text) {
+  constexpr size_t kMostBytes = 200;
+  text = absl::StripAsciiWhitespace(text);
+  return ToUtf8(text.substr(text.rfind('\n') + 1).substr(0, kMostBytes));  // npos + 1 is 0
+}
+
 std::string Reason(const StepFailure& failure, VerdictCode code) {
   if (code == sassay::v1::VERDICT_CODE_COMPILE_LIMIT) {
     return absl::StrCat(ToolName(failure.tool), " hit a limit of the compile sandbox: it ", HowItEnded(failure),
@@ -106,7 +113,9 @@ std::string Reason(const StepFailure& failure, VerdictCode code) {
   for (const auto& diagnostic : failure.diagnostics) {
     if (diagnostic.severity() == "error") return DiagnosticLine(diagnostic);
   }
-  return absl::StrCat(ToolName(failure.tool), " ", HowItEnded(failure), " and gave no message that names a line");
+  const std::string last = LastLine(failure.text);
+  return absl::StrCat(ToolName(failure.tool), " ", HowItEnded(failure), " and gave no message that names a line",
+                      last.empty() ? "" : absl::StrCat("; it said: ", last));
 }
 
 Verdict NewVerdict(VerdictCode code, std::string reason, absl::Duration wall) {

@@ -97,6 +97,8 @@ TEST(ClassifyFailure, NamesVendorLibraries) {
 TEST(FailureVerdict, SaysHowAToolEndedThatPrintedNothing) {
   sassay::v1::Verdict verdict = FailureVerdict({NvccTool::kFrontEnd, 128 + SIGSEGV, "", {}}, absl::Seconds(1));
   EXPECT_THAT(verdict.reason(), HasSubstr("nvcc was ended by signal 11"));
+  EXPECT_THAT(FailureVerdict({NvccTool::kFrontEnd, 1, "first\nlast words\n", {}}, absl::Seconds(1)).reason(),
+              HasSubstr("it said: last words"));
   EXPECT_EQ(verdict.stages(0).outcome(), sassay::v1::StageReport::FAILED);
   EXPECT_EQ(verdict.stages(0).wall_ns(), 1'000'000'000u);
 }
