@@ -7,21 +7,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/base/utf8.h"
 #include "fmt/format.h"
 
 namespace sassay::agent {
 namespace {
 
-// Length of the UTF-8 sequence at the beginning of `text`, 0 if there is none. C1 controls (U+0080..U+009F) count as
-// none: terminals obey them.
-size_t Utf8Length(absl::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first >= 0xC2 && first <= 0xDF && follows(1)) return first == 0xC2 && byte(1) < 0xA0 ? 0 : 2;
-  if (first >= 0xE0 && first <= 0xEF && follows(1) && follows(2)) return 3;
-  if (first >= 0xF0 && first <= 0xF4 && follows(1) && follows(2) && follows(3)) return 4;
-  return 0;
+// Bytes of the character at the beginning of `text` that a terminal shows; 0 if it obeys it instead (C1 controls,
+// U+0080..U+009F, and the older ones but newline and tab) or there is none.
+size_t ShownLength(absl::string_view text) {
+  const size_t length = Utf8Length(text);
+  if (length == 1) return (text[0] >= 0x20 && text[0] < 0x7F) || text[0] == '\n' || text[0] == '\t' ? 1 : 0;
+  const bool c1 =
+      length == 2 && static_cast<unsigned char>(text[0]) == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+  return c1 ? 0 : length;
 }
 
 size_t Width(absl::string_view text) {
@@ -33,13 +32,11 @@ size_t Width(absl::string_view text) {
 std::string Printable(absl::string_view text) {
   std::string printable;
   while (!text.empty()) {
-    const unsigned char first = text[0];
-    const bool plain = (first >= 0x20 && first < 0x7F) || first == '\n' || first == '\t';
-    const size_t length = plain ? 1 : Utf8Length(text);
+    const size_t length = ShownLength(text);
     if (length > 0) {
       absl::StrAppend(&printable, text.substr(0, length));
     } else {
-      printable += fmt::format("\\x{:02x}", first);
+      printable += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     }
     text.remove_prefix(std::max<size_t>(length, 1));
   }

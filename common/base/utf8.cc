@@ -1,31 +1,67 @@
 #include "common/base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace sassay {
 namespace {
 
-uint8_t At(absl::string_view text, size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; }
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
 
-bool Continues(absl::string_view text, size_t i) { return (At(text, i) & 0xC0) == 0x80; }
+size_t LengthByLead(uint8_t lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead < 0xE0) return 2;
+  if (lead >= 0xE0 && lead < 0xF0) return 3;
+  return lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+}
 
-// Bytes of the character at `i`; 0 if it is malformed.
-size_t CharacterLength(absl::string_view text, size_t i) {
-  const uint8_t first = At(text, i), second = At(text, i + 1);
-  if (first < 0x80) return 1;
-  if (first < 0xC2 || first > 0xF4 || !Continues(text, i + 1)) return 0;
-  if (first < 0xE0) return 2;
-  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || !Continues(text, i + 2)) return 0;
-  if (first < 0xF0) return 3;
-  if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F) || !Continues(text, i + 3)) return 0;
-  return 4;
+// Overlong forms, surrogates and what lies past U+10FFFF show in the second byte.
+bool SecondByteFits(uint8_t lead, uint8_t second) {
+  if (lead == 0xE0) return second >= 0xA0;
+  if (lead == 0xED) return second < 0xA0;
+  if (lead == 0xF0) return second >= 0x90;
+  return lead != 0xF4 || second < 0x90;
+}
+
+void MakeStringsValid(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
+  if (!field->is_repeated()) {
+    const std::string text = reflection.GetString(message, field);
+    if (FirstInvalidUtf8(text) != absl::string_view::npos) reflection.SetString(&message, field, ToUtf8(text));
+    return;
+  }
+  for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+    const std::string text = reflection.GetRepeatedString(message, field, i);
+    if (FirstInvalidUtf8(text) != absl::string_view::npos) {
+      reflection.SetRepeatedString(&message, field, i, ToUtf8(text));
+    }
+  }
+}
+
+void MakeMessagesValid(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
+  if (!field->is_repeated()) return MakeTextValid(*reflection.MutableMessage(&message, field));
+  for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+    MakeTextValid(*reflection.MutableRepeatedMessage(&message, field, i));
+  }
 }
 
 }  // namespace
 
+size_t Utf8Length(absl::string_view text) {
+  if (text.empty()) return 0;
+  const size_t length = LengthByLead(static_cast<uint8_t>(text[0]));
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((text[i] & 0xC0) != 0x80) return 0;
+  }
+  return length == 1 || SecondByteFits(static_cast<uint8_t>(text[0]), static_cast<uint8_t>(text[1])) ? length : 0;
+}
+
 size_t FirstInvalidUtf8(absl::string_view text) {
   for (size_t i = 0; i < text.size();) {
-    const size_t length = CharacterLength(text, i);
+    const size_t length = Utf8Length(text.substr(i));
     if (length == 0) return i;
     i += length;
   }
@@ -35,11 +71,21 @@ size_t FirstInvalidUtf8(absl::string_view text) {
 std::string ToUtf8(absl::string_view text) {
   std::string result(text);
   for (size_t i = 0; i < result.size();) {
-    const size_t length = CharacterLength(result, i);
+    const size_t length = Utf8Length(absl::string_view(result).substr(i));
     if (length == 0) result[i] = '?';
-    i += length == 0 ? 1 : length;
+    i += std::max<size_t>(length, 1);
   }
   return result;
+}
+
+void MakeTextValid(Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->type() == FieldDescriptor::TYPE_STRING) MakeStringsValid(message, reflection, field);
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) MakeMessagesValid(message, reflection, field);
+  }
 }
 
 }  // namespace sassay

@@ -1,19 +1,28 @@
-// Text from elsewhere that must become UTF-8 before it enters a message: protobuf refuses anything else.
+// Text from elsewhere that must become UTF-8 before it enters a message: protobuf refuses anything else, and a message
+// that holds it cannot be read by who receives it.
 #ifndef SASSAY_COMMON_BASE_UTF8_H_
 #define SASSAY_COMMON_BASE_UTF8_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
 
 namespace sassay {
 
-// Position of the first byte that begins no well-formed UTF-8 character (RFC 3629: no surrogates, nothing overlong, at
-// most U+10FFFF); npos if there is none.
+// Bytes of the character that `text` begins with (RFC 3629: no surrogates, nothing overlong, at most U+10FFFF); 0 if it
+// begins with none.
+size_t Utf8Length(absl::string_view text);
+
+// Position of the first byte that begins no character; npos if there is none.
 size_t FirstInvalidUtf8(absl::string_view text);
 
 // `text` with every such byte replaced by '?'.
 std::string ToUtf8(absl::string_view text);
+
+// The same for every string of the message and of the messages in it; `bytes` fields stay.
+void MakeTextValid(google::protobuf::Message& message);
 
 }  // namespace sassay
 

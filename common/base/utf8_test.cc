@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "sassay/v1/bundle.pb.h"
+#include "sassay/v1/verdict.pb.h"
+
 namespace sassay {
 namespace {
 
@@ -30,6 +33,25 @@ TEST(Utf8, ReplacesOnlyWhatIsWrong) {
             "na?ve gr\xC3\xB6\xC3\x9F"
             "e");
   EXPECT_EQ(ToUtf8("\xE2\x82"), "??");
+}
+
+TEST(Utf8, AMessageCanBeReadOnceItsTextIsValid) {
+  v1::Verdict verdict;
+  verdict.mutable_details()->set_device_output("\xFF");
+  verdict.mutable_details()->add_notes("\x80");
+  verdict.mutable_details()->add_findings()->set_message("at \xC3");
+  (*verdict.mutable_versions()->mutable_libraries())["tool"] = "\xFE";
+  MakeTextValid(verdict);
+  v1::Verdict read;
+  EXPECT_TRUE(read.ParseFromString(verdict.SerializeAsString()));
+  EXPECT_EQ(read.details().findings(0).message(), "at ?");
+}
+
+TEST(Utf8, BytesOfAMessageStay) {
+  v1::Bundle bundle;
+  bundle.set_cubin("\xFF");
+  MakeTextValid(bundle);
+  EXPECT_EQ(bundle.cubin(), "\xFF");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 
 namespace sassay::runner {
 namespace {
@@ -138,7 +139,10 @@ absl::Status Serve(wire::Channel& channel, Runner& runner) {
     const auto descriptors = channel.Receive(request, absl::InfiniteFuture());
     if (absl::IsUnavailable(descriptors.status())) return absl::OkStatus();
     RETURN_IF_ERROR(descriptors.status());
-    RETURN_IF_ERROR(channel.Send(runner.Answer(request, *descriptors), {}, absl::Now() + absl::Seconds(60)));
+    RunnerReply reply = runner.Answer(request, *descriptors);
+    // A candidate prints and asserts what it likes; nobody shall fail to read the reply because of it.
+    MakeTextValid(reply);
+    RETURN_IF_ERROR(channel.Send(reply, {}, absl::Now() + absl::Seconds(60)));
   }
 }
 

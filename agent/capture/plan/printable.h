@@ -13,9 +13,6 @@ namespace sassay::capture {
 // UTF-8 become '?', and no character is cut in half. Verdicts and plans are protobuf strings, which must be UTF-8.
 std::string Printable(absl::string_view text, size_t limit = 500);
 
-// Bytes of the character that `text` begins with; 0 if it is not UTF-8 (or `text` is empty).
-size_t Utf8Length(absl::string_view text);
-
 }  // namespace sassay::capture
 
 #endif  // SASSAY_AGENT_CAPTURE_PLAN_PRINTABLE_H_

@@ -17,9 +17,12 @@ namespace {
 
 constexpr uint64_t kGranule = 512;
 constexpr uint64_t kAlignment = uint64_t{1} << 16;
-constexpr uint64_t kExactGap = uint64_t{1} << 28;
-constexpr uint64_t kPlainGap = uint64_t{1} << 21;
-constexpr uint64_t kLastAddress = 0x7f0000000000;
+// Between what kernels are given: at least this, at most twice as much.
+constexpr uint64_t kGap = uint64_t{1} << 28;
+constexpr uint64_t kOwnGap = uint64_t{1} << 21;
+constexpr uint64_t kGivenBase = 0x100000000000;
+constexpr uint64_t kOwnBase = 0x400000000000;
+constexpr uint64_t kOwnEnd = 0x7f0000000000;
 
 uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
@@ -38,25 +41,37 @@ HostMapping::~HostMapping() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-absl::StatusOr<uint64_t> GlobalMemory::Place(HostMapping memory, uint64_t size_bytes, absl::string_view label,
-                                             bool written) {
+GlobalMemory::GlobalMemory(bool exact, uint64_t limit_bytes)
+    : exact_(exact), limit_bytes_(limit_bytes), random_(std::random_device()()) {
+  given_ = {kGivenBase, kOwnBase, {}};
+  own_ = {kOwnBase, kOwnEnd, {}};
+  given_.next += RandomGap();
+}
+
+uint64_t GlobalMemory::RandomGap() { return kGap + random_() % (kGap / kAlignment) * kAlignment; }
+
+absl::StatusOr<uint64_t> GlobalMemory::Place(Arena& arena, HostMapping memory, uint64_t size_bytes,
+                                             absl::string_view label, bool written) {
+  const uint64_t gap = &arena == &own_ ? kOwnGap : RandomGap();
+  if (size_bytes > arena.end - arena.next || gap >= arena.end - arena.next - size_bytes) {
+    return absl::ResourceExhaustedError("the emulated device has run out of addresses");
+  }
   auto allocation = std::make_unique<Allocation>();
   if (exact_ && !written) {
     ASSIGN_OR_RETURN(allocation->shadow, MapHost(RoundUp(std::max<uint64_t>(size_bytes, 1), kGranule), -1));
     allocation->unwritten = allocation->shadow.data();
     std::memset(allocation->unwritten, 1, size_bytes);
   }
-  allocation->base = next_;
+  allocation->base = arena.next;
   allocation->size = size_bytes;
   allocation->accessible = exact_ ? size_bytes : RoundUp(size_bytes, kGranule);
   allocation->host = memory.data();
   allocation->memory = std::move(memory);
   allocation->label = std::string(label);
-  next_ = RoundUp(next_ + size_bytes + (exact_ ? kExactGap : kPlainGap), kAlignment);
-  if (next_ >= kLastAddress) return absl::ResourceExhaustedError("the emulated device has run out of addresses");
+  arena.next = RoundUp(arena.next + size_bytes + gap, kAlignment);
   allocated_bytes_ += size_bytes;
-  allocations_.push_back(std::move(allocation));
-  return allocations_.back()->base;
+  arena.allocations.push_back(std::move(allocation));
+  return arena.allocations.back()->base;
 }
 
 absl::StatusOr<uint64_t> GlobalMemory::Allocate(uint64_t size_bytes, absl::string_view label, bool written) {
@@ -65,7 +80,7 @@ absl::StatusOr<uint64_t> GlobalMemory::Allocate(uint64_t size_bytes, absl::strin
                                                      label, "', ", allocated_bytes_, " of ", limit_bytes_, " in use"));
   }
   ASSIGN_OR_RETURN(HostMapping memory, MapHost(RoundUp(std::max<uint64_t>(size_bytes, 1), kGranule), -1));
-  return Place(std::move(memory), size_bytes, label, written);
+  return Place(given_, std::move(memory), size_bytes, label, written);
 }
 
 absl::StatusOr<uint64_t> GlobalMemory::AllocateShared(uint64_t size_bytes, UniqueFd& fd) {
@@ -80,7 +95,7 @@ absl::StatusOr<uint64_t> GlobalMemory::AllocateShared(uint64_t size_bytes, Uniqu
     return absl::ResourceExhaustedError(absl::StrCat("memfd of ", size_bytes, " bytes: ", std::strerror(errno)));
   }
   ASSIGN_OR_RETURN(HostMapping memory, MapHost(size_bytes, fd.get()));
-  return Place(std::move(memory), size_bytes, "shared object", true);
+  return Place(own_, std::move(memory), size_bytes, "shared object", true);
 }
 
 absl::StatusOr<uint64_t> GlobalMemory::MapShared(int fd, uint64_t object_bytes) {
@@ -91,44 +106,59 @@ absl::StatusOr<uint64_t> GlobalMemory::MapShared(int fd, uint64_t object_bytes) 
         absl::StrCat("shared object of ", facts.st_size, " bytes, ", object_bytes, " were announced"));
   }
   ASSIGN_OR_RETURN(HostMapping memory, MapHost(object_bytes, fd));
-  return Place(std::move(memory), object_bytes, "shared object", true);
+  return Place(exact_ ? own_ : given_, std::move(memory), object_bytes, "shared object", true);
 }
 
 absl::Status GlobalMemory::Free(uint64_t address) {
-  for (auto& allocation : allocations_) {
-    if (allocation->base != address || !allocation->live) continue;
-    allocation->live = false;
-    allocation->memory = HostMapping();
-    allocation->shadow = HostMapping();
-    allocation->host = allocation->unwritten = nullptr;
-    allocated_bytes_ -= allocation->size;
+  Arena& arena = address < given_.end ? given_ : own_;
+  const auto found =
+      std::find_if(arena.allocations.begin(), arena.allocations.end(),
+                   [address](const auto& allocation) { return allocation->base == address && allocation->live; });
+  if (found == arena.allocations.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("free of 0x", absl::Hex(address), ", which is no live allocation"));
+  }
+  Allocation& allocation = **found;
+  allocated_bytes_ -= allocation.size;
+  if (&arena == &own_) {
+    arena.allocations.erase(found);
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("free of 0x", absl::Hex(address), ", which is no live allocation"));
+  allocation.live = false;
+  allocation.memory = HostMapping();
+  allocation.shadow = HostMapping();
+  allocation.host = allocation.unwritten = nullptr;
+  return absl::OkStatus();
 }
 
-const Allocation* GlobalMemory::Nearest(uint64_t address) const {
-  auto after = std::upper_bound(allocations_.begin(), allocations_.end(), address,
-                                [](uint64_t wanted, const auto& allocation) { return wanted < allocation->base; });
-  const Allocation* above = after != allocations_.end() ? after->get() : nullptr;
-  const Allocation* below = after != allocations_.begin() ? std::prev(after)->get() : nullptr;
-  if (below == nullptr) return above != nullptr && above->base - address <= kExactGap ? above : nullptr;
-  if (address - below->base < below->size) return below;
-  const uint64_t past = address - below->base - below->size;
-  if (above != nullptr && above->base - address < past) return above;
-  return past <= 4 * kExactGap ? below : nullptr;
+size_t GlobalMemory::Arena::CountUpTo(uint64_t address) const {
+  const auto after =
+      std::upper_bound(allocations.begin(), allocations.end(), address,
+                       [](uint64_t wanted, const auto& allocation) { return wanted < allocation->base; });
+  return static_cast<size_t>(after - allocations.begin());
 }
 
-const Allocation* GlobalMemory::Find(uint64_t address, uint64_t bytes) const {
-  auto after = std::upper_bound(allocations_.begin(), allocations_.end(), address,
-                                [](uint64_t wanted, const auto& allocation) { return wanted < allocation->base; });
-  if (after == allocations_.begin()) return nullptr;
-  const Allocation* allocation = std::prev(after)->get();
+const Allocation* GlobalMemory::Arena::Find(uint64_t address, uint64_t bytes) const {
+  const size_t count = CountUpTo(address);
+  if (count == 0) return nullptr;
+  const Allocation* allocation = allocations[count - 1].get();
   return allocation->live && allocation->Contains(address, bytes) ? allocation : nullptr;
 }
 
+const Allocation* GlobalMemory::Nearest(uint64_t address) const {
+  const size_t count = given_.CountUpTo(address);
+  const Allocation* above = count < given_.allocations.size() ? given_.allocations[count].get() : nullptr;
+  const Allocation* below = count > 0 ? given_.allocations[count - 1].get() : nullptr;
+  if (below == nullptr) return above != nullptr && above->base - address <= kGap ? above : nullptr;
+  if (address - below->base < below->size) return below;
+  const uint64_t past = address - below->base - below->size;
+  if (above != nullptr && above->base - address < past) return above;
+  return past <= 4 * kGap ? below : nullptr;
+}
+
+const Allocation* GlobalMemory::Find(uint64_t address, uint64_t bytes) const { return given_.Find(address, bytes); }
+
 absl::StatusOr<uint8_t*> GlobalMemory::Host(uint64_t address, uint64_t bytes) const {
-  const Allocation* allocation = Find(address, bytes);
+  const Allocation* allocation = ArenaOf(address).Find(address, bytes);
   if (allocation == nullptr) {
     const Allocation* nearest = Nearest(address);
     return absl::InvalidArgumentError(
@@ -141,14 +171,14 @@ absl::StatusOr<uint8_t*> GlobalMemory::Host(uint64_t address, uint64_t bytes) co
 }
 
 void GlobalMemory::Mark(uint64_t address, uint64_t bytes, bool written) {
-  const Allocation* allocation = Find(address, bytes);
+  const Allocation* allocation = ArenaOf(address).Find(address, bytes);
   if (allocation == nullptr || allocation->unwritten == nullptr) return;
   std::memset(allocation->unwritten + (address - allocation->base), written ? 0 : 1, bytes);
 }
 
 void GlobalMemory::CopyMarks(uint64_t destination, uint64_t source, uint64_t bytes) {
-  const Allocation* from = Find(source, bytes);
-  const Allocation* to = Find(destination, bytes);
+  const Allocation* from = ArenaOf(source).Find(source, bytes);
+  const Allocation* to = ArenaOf(destination).Find(destination, bytes);
   if (from == nullptr || to == nullptr || to->unwritten == nullptr) return;
   uint8_t* marks = to->unwritten + (destination - to->base);
   if (from->unwritten == nullptr) {
@@ -159,7 +189,7 @@ void GlobalMemory::CopyMarks(uint64_t destination, uint64_t source, uint64_t byt
 }
 
 void GlobalMemory::SetReadOnly(uint64_t address) {
-  for (auto& allocation : allocations_) allocation->read_only |= allocation->base == address;
+  for (auto& allocation : given_.allocations) allocation->read_only |= allocation->base == address;
 }
 
 }  // namespace sassay::emulator

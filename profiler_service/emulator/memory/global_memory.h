@@ -1,11 +1,16 @@
 // The emulated device's global memory: allocations at addresses of our own choosing. Device addresses are never host
 // addresses: a kernel can neither learn where the emulator's memory lies nor reach it, because every access is looked
 // up here and bounded by the allocation it falls into.
+//
+// A kernel must not learn from its addresses whether this run is the checked one: what it is given lies at random
+// distances, drawn alike in every mode. What no kernel is given (the judge's objects, and its copies beside a checked
+// run's own buffers) lies in an arena that kernels do not reach.
 #ifndef SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_GLOBAL_MEMORY_H_
 #define SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_GLOBAL_MEMORY_H_
 
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -52,27 +57,30 @@ struct Allocation {
 };
 
 // Life cycle: grows by Allocate and Map; freed ranges are remembered, so that a later access is a use after free, and
-// their addresses are not given out again.
+// their addresses are not given out again. Only what no kernel is given is forgotten: the judge allocates for months.
 // Threads: changes from one thread at a time; Find from any number while nothing changes.
 // Failure: RESOURCE_EXHAUSTED past `limit_bytes`; INVALID_ARGUMENT for ranges outside allocations.
 class GlobalMemory {
  public:
   // `exact`: the byte after an allocation is out of bounds, and what was never written is known. Otherwise allocations
   // are rounded up to 512 bytes, as on a GPU.
-  GlobalMemory(bool exact, uint64_t limit_bytes) : exact_(exact), limit_bytes_(limit_bytes) {}
+  GlobalMemory(bool exact, uint64_t limit_bytes);
 
   absl::StatusOr<uint64_t> Allocate(uint64_t size_bytes, absl::string_view label, bool written = false);
-  // A shared memory object; its descriptor and size.
+  // A shared memory object and its descriptor. No kernel reaches it by this address.
   absl::StatusOr<uint64_t> AllocateShared(uint64_t size_bytes, UniqueFd& fd);
+  // The same object in another process. `exact`: no kernel reaches it.
   absl::StatusOr<uint64_t> MapShared(int fd, uint64_t object_bytes);
   absl::Status Free(uint64_t address);
 
-  // The allocation whose range, or guard space behind or before it, holds `address`; freed ones too. Null far from all.
+  // For kernels. The allocation whose range, or guard space behind or before it, holds `address`; freed ones too. Null
+  // far from all.
   const Allocation* Nearest(uint64_t address) const;
-  // The live allocation that contains the whole range, or null.
+  // For kernels. The live allocation that contains the whole range, or null.
   const Allocation* Find(uint64_t address, uint64_t bytes) const;
 
-  // Host memory of [address, address + bytes), or INVALID_ARGUMENT saying what lies there.
+  // For the device's own transfers. Host memory of [address, address + bytes), or INVALID_ARGUMENT saying what lies
+  // there.
   absl::StatusOr<uint8_t*> Host(uint64_t address, uint64_t bytes) const;
   // Marks a range as (un)written.
   void Mark(uint64_t address, uint64_t bytes, bool written);
@@ -83,13 +91,27 @@ class GlobalMemory {
   uint64_t allocated_bytes() const { return allocated_bytes_; }
 
  private:
-  absl::StatusOr<uint64_t> Place(HostMapping memory, uint64_t size_bytes, absl::string_view label, bool written);
+  struct Arena {
+    uint64_t next = 0;
+    uint64_t end = 0;
+    std::vector<std::unique_ptr<Allocation>> allocations;  // ascending by base
+
+    // How many allocations begin at or before `address`.
+    size_t CountUpTo(uint64_t address) const;
+    const Allocation* Find(uint64_t address, uint64_t bytes) const;
+  };
+
+  absl::StatusOr<uint64_t> Place(Arena& arena, HostMapping memory, uint64_t size_bytes, absl::string_view label,
+                                 bool written);
+  const Arena& ArenaOf(uint64_t address) const { return address < given_.end ? given_ : own_; }
+  uint64_t RandomGap();
 
   const bool exact_;
   const uint64_t limit_bytes_;
-  uint64_t next_ = 0x100000000000;
   uint64_t allocated_bytes_ = 0;
-  std::vector<std::unique_ptr<Allocation>> allocations_;  // ascending by base
+  std::mt19937_64 random_;
+  Arena given_;  // to kernels
+  Arena own_;
 };
 
 }  // namespace sassay::emulator
