@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "agent/capture/plan/plan_builder.h"
-#include "agent/capture/plan/printable.h"
 #include "agent/capture/plan/refusal.h"
 #include "agent/capture/plan/source_lines.h"
 #include "agent/capture/plan/task_text.h"

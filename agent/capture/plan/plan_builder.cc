@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "agent/capture/plan/buffer_ids.h"
 #include "agent/capture/plan/compare.h"
-#include "agent/capture/plan/printable.h"
 #include "agent/capture/plan/step_reader.h"
 #include "agent/capture/plan/task_text.h"
 

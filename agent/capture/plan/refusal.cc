@@ -3,11 +3,12 @@
 #include <csignal>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "agent/capture/plan/printable.h"
 #include "agent/capture/plan/task_text.h"
+#include "common/base/utf8.h"
 
 namespace sassay::capture {
 namespace {
@@ -253,6 +254,16 @@ std::string Output(const Record& record) {
 }
 
 }  // namespace
+
+std::string Printable(absl::string_view text, size_t limit) {
+  std::string line = ToUtf8(text);
+  if (line.size() > limit) {
+    while (limit > 0 && (line[limit] & 0xC0) == 0x80) --limit;
+    line.resize(limit);
+  }
+  for (char& c : line) c = absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? ' ' : c;
+  return line;
+}
 
 Refusal TookTooLong() {
   return {v1::VERDICT_CODE_HOST_LIMIT,

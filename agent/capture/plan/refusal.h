@@ -2,9 +2,11 @@
 #ifndef SASSAY_AGENT_CAPTURE_PLAN_REFUSAL_H_
 #define SASSAY_AGENT_CAPTURE_PLAN_REFUSAL_H_
 
+#include <cstddef>
 #include <string>
 #include <variant>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "agent/capture/plan/source_lines.h"
 #include "agent/capture/record/record.pb.h"
@@ -24,6 +26,10 @@ struct Refusal {
 // A value, or the reason why there is none. Not a Status: a Status is our own trouble.
 template <typename T>
 using OrRefusal = std::variant<T, Refusal>;
+
+// Candidate text for our messages, as one line of valid UTF-8 of at most `limit` bytes: control characters become blanks,
+// bytes that are not UTF-8 become '?', and no character is cut in half.
+std::string Printable(absl::string_view text, size_t limit = 500);
 
 // The record is too much for the deadline.
 Refusal TookTooLong();

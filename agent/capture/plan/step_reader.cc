@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "agent/capture/plan/printable.h"
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/tensor_map.h"
 #include "common/bundle/demangle.h"

@@ -1,4 +1,4 @@
-#include "agent/capture/plan/printable.h"
+#include "agent/capture/plan/refusal.h"
 
 #include <gtest/gtest.h>
 

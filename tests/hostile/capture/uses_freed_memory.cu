@@ -1,0 +1,20 @@
+// expect: CAPTURE_ERROR POINTER_OUT_OF_BUFFER workload=gemm_n256_k256/M=64 match="freed at .*[.]cu:[0-9]+"
+// Frees its workspace in the second call and goes on using it.
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+__global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c) {
+  const int64_t column = threadIdx.x, row = blockIdx.x;
+  float sum = 0.f;
+  for (int i = 0; i < 256; ++i) sum += __bfloat162float(a[row * 256 + i]) * __bfloat162float(b[column * 256 + i]);
+  c[row * 256 + column] = __float2bfloat16(sum);
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  static __nv_bfloat16* copy = nullptr;
+  static int calls = 0;
+  if (copy == nullptr) cudaMalloc(&copy, 64 * 256 * sizeof(__nv_bfloat16));
+  if (calls++ == 1) cudaFree(copy);
+  gemm<<<static_cast<unsigned>(M), 256, 0, stream>>>(copy, B, C);
+}
