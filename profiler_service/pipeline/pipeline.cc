@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -321,9 +322,11 @@ class JobRun {
     if (alone && evaluation.launched()) barred_.Wedged(bundle_->digest(), lane_->device().uuid());
   }
 
-  // The judge refuses a reference that would take it too long.
+  // The judge refuses a reference that would take it too long. What the emulator refuses is the candidate's own
+  // slowness, which it has measured: a size for the reference would say nothing about that.
   void SuggestSize(verdict::EvaluateSeen& seen) {
     if (!seen.failure.has_value() || seen.failure->code != sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE) return;
+    if (absl::StrContains(seen.failure->reason, "too large for the emulated device")) return;
     const std::string fits = SizeThatFits(workload_, *parts_.catalog, "", kReferenceLimit, kReferenceSpeed);
     if (!fits.empty()) absl::StrAppend(&seen.failure->reason, "; ", fits, " fits");
   }

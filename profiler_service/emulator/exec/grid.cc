@@ -37,6 +37,7 @@ struct Resident {
 
   Block block;
   size_t sample = kNoSample;  // its place among the samples
+  bool ahead = false;         // it was started ahead of its turn
   uint32_t shares = 0;        // since it last gave way
   uint64_t began_in = 0;      // the quiet period in which its share began
   uint64_t lived_in = 0;      // the quiet period in which the share before began
@@ -83,7 +84,7 @@ class Grid {
   bool Over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ == total_ || launch_.stop; }
   bool AllStarted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return started_ == total_; }
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return started_ - done_ < std::max<uint64_t>(options_.resident_blocks, 1);
+    return started_ - done_ - ahead_ < std::max<uint64_t>(options_.resident_blocks, 1);
   }
 
   LaunchContext& launch_;
@@ -101,6 +102,7 @@ class Grid {
   std::vector<BlockSample> samples_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> sampled_ ABSL_GUARDED_BY(mutex_);  // their blocks, ascending
   size_t samples_started_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t ahead_ ABSL_GUARDED_BY(mutex_) = 0;  // samples that have not ended: they take nobody's room
   std::deque<ResidentPtr> waiting_samples_ ABSL_GUARDED_BY(mutex_);
   uint64_t quiet_ ABSL_GUARDED_BY(mutex_) = 1;  // the number of this quiet period
   uint64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;   // blocks shown to go round in it
@@ -163,6 +165,8 @@ Grid::ResidentPtr Grid::Take() {
     }
     resident->sample = Resident::kNoSample;
     index = NextIndex(resident->sample);
+    resident->ahead = resident->sample != Resident::kNoSample;
+    ahead_ += resident->ahead ? 1 : 0;
     resident->shares = 0;
     resident->lived_in = resident->idle_in = 0;
     resident->began_in = quiet_;
@@ -198,6 +202,7 @@ Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, doubl
   switch (result) {
     case Block::Result::kDone:
       ++done_;
+      ahead_ -= resident->ahead ? 1 : 0;
       last_done_at_ = absl::Now();
       spare_.push_back(std::move(resident));
       break;
@@ -296,8 +301,10 @@ void Grid::EndAtDeadline(absl::Time now) {
                                           Rough(all), "; ", done_, " blocks of this size would fit"));
 }
 
+// Not where memory holds few blocks at once.
 void Grid::ChooseSamples() {
   if (next_ >= total_ || total_ - next_ < 2 * kSampledBlocks) return;
+  if (!options_.residents_as_on_gpu && options_.resident_blocks < 4 * kSampledBlocks) return;
   sampled_ = SpreadIndices(next_, total_, kSampledBlocks);
   samples_.resize(sampled_.size());
 }
