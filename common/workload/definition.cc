@@ -21,7 +21,7 @@ namespace sassay {
 namespace {
 
 constexpr uint64_t kMaxJsonBytes = 1 << 20;
-constexpr size_t kMaxTensors = 64;
+constexpr size_t kMaxTensors = 64;  // of inputs, scalars among them, and of outputs
 constexpr size_t kMaxRank = 8;
 
 struct DTypeFacts {
@@ -172,10 +172,16 @@ class DefinitionReader {
   absl::Status CheckTensors() const {
     if (definition_.outputs.empty()) return Refuse("outputs", "a workload needs an output");
     std::set<std::string> names;
+    size_t in_memory = 0;
     for (const auto* tensors : {&definition_.inputs, &definition_.outputs}) {
       for (const TensorDefinition& tensor : *tensors) {
         if (!names.insert(tensor.name).second) return Refuse(tensor.name, "is both an input and an output");
+        in_memory += tensor.scalar ? 0 : 1;
       }
+    }
+    if (in_memory > kMaxTensorsInMemory) {
+      return Refuse("outputs",
+                    absl::StrCat("more than ", kMaxTensorsInMemory, " tensors in memory together with the inputs"));
     }
     for (const TensorDefinition& output : definition_.outputs) {
       if (output.scalar)

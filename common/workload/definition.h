@@ -121,6 +121,9 @@ struct Definition {
 // Largest extent of an axis and largest tensor a shape may describe.
 inline constexpr int64_t kMaxAxisValue = int64_t{1} << 31;
 inline constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
+// Most tensors of a workload that lie in memory: inputs that are no scalars, and outputs. The service lends each to a
+// candidate as a descriptor, all of them beside one message.
+inline constexpr size_t kMaxTensorsInMemory = 64;
 
 // INVALID_ARGUMENT naming the field, what was expected and what came. At most 1 MiB; doubled keys and unknown keys of
 // the `sassay` section are refused.

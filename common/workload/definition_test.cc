@@ -188,6 +188,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"SectionType", "\"sassay\": {", "\"sassay\": [], \"x\": {", "sassay: expected an object, got []"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Definition, RefusesMoreTensorsThanCanBeLentAtOnce) {
+  const auto with_inputs = [](int count) {
+    std::string inputs;
+    for (int i = 0; i < count; ++i) {
+      inputs +=
+          (i == 0 ? "" : ",") + std::string("\"t") + std::to_string(i) + "\": {\"shape\": [4], \"dtype\": \"int32\"}";
+    }
+    return "{\"name\": \"many\", \"op_type\": \"misc\", \"axes\": {}, \"inputs\": {" + inputs +
+           "}, \"outputs\": {\"y\": {\"shape\": [4], \"dtype\": \"int32\"}}}";
+  };
+  EXPECT_TRUE(ParseDefinition(with_inputs(63)).ok()) << ParseDefinition(with_inputs(63)).status();
+  EXPECT_THAT(Error(with_inputs(64)), HasSubstr("more than 64 tensors in memory"));
+}
+
 TEST(Definition, RefusesForeignBytes) {
   EXPECT_FALSE(ParseDefinition("").ok());
   EXPECT_FALSE(ParseDefinition("[]").ok());

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 
 namespace sassay::evaluate {
 namespace {
@@ -120,7 +120,7 @@ std::vector<int> JudgeCase::descriptors() const {
 MaybeFailure JudgeCase::Ask(JudgeRequest request, JudgeReply& reply) {
   request.set_case_id(id_);
   std::vector<UniqueFd> descriptors;
-  auto answered = judge_.Ask(request, descriptors, std::max(deadline_, absl::Now()) + kJudgeGrace);
+  auto answered = judge_.Ask(request, descriptors, std::max(deadline_, SteadyNow()) + kJudgeGrace);
   if (!answered.ok()) return TroubleOf(answered.status(), sassay::v1::VERDICT_CODE_JUDGE_LOST);
   reply = *std::move(answered);
   if (request.has_prepare()) memory_ = std::move(descriptors);

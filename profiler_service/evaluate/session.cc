@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/wire/runner_client.h"
 
 namespace sassay::evaluate {
@@ -83,7 +83,7 @@ MaybeFailure CandidateSession::TakeReply(const absl::StatusOr<RunnerReply>& repl
 }
 
 absl::Duration CandidateSession::DeviceDeadline() {
-  return given_ = std::clamp(context_.deadline - absl::Now(), absl::Milliseconds(1), context_.device_deadline);
+  return given_ = std::clamp(context_.deadline - SteadyNow(), absl::Milliseconds(1), context_.device_deadline);
 }
 
 }  // namespace sassay::evaluate

@@ -61,7 +61,7 @@ class Workers {
 struct StageContext {
   const admission::AdmittedBundle& bundle;
   Workers& workers;
-  // Of the whole job.
+  // Of the whole job, by SteadyNow.
   absl::Time deadline;
   // Of one request to the device, at most; the job's deadline shortens it.
   absl::Duration device_deadline = absl::Seconds(10);

@@ -16,9 +16,13 @@
 #include "absl/types/optional.h"
 #include "common/base/fd.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "common/workload/definition.h"
 
 namespace sassay::judge {
 namespace {
+
+static_assert(kMaxTensorsInMemory <= wire::kMaxDescriptors, "every tensor of a case travels as a descriptor");
 
 using sassay::worker::JudgeReply;
 using sassay::worker::JudgeRequest;
@@ -27,7 +31,7 @@ constexpr absl::Duration kSendTimeout = absl::Seconds(30);
 constexpr int kComputingThreads = 4;
 
 absl::Status Send(wire::Channel& channel, const JudgeReply& reply, absl::Span<const int> descriptors) {
-  return channel.Send(reply, descriptors, absl::Now() + kSendTimeout);
+  return channel.Send(reply, descriptors, SteadyNow() + kSendTimeout);
 }
 
 // Threads that compute references and comparisons. What they made waits in a queue; `fd` is readable while it is not

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/workload/definition.h"
 #include "common/workload/expression.h"
 #include "profiler_service/judge/inputs/inputs.h"
@@ -40,12 +40,12 @@ bool IsBuiltin(const Workload& workload) { return absl::StartsWith(workload.refe
 double MeasureMultiplyAdds(int threads) {
   constexpr int64_t kRows = 64, kDepth = 512, kColumns = 256;
   const std::vector<double> a(kRows * kDepth, 1.5), b(kDepth * kColumns, 0.5);
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   ParallelFor(threads, threads, [&](int64_t) {
     std::vector<double> c(kRows * kColumns);
     Multiply(RowMajor(a.data(), kRows, kDepth), RowMajor(b.data(), kDepth, kColumns), c.data(), kColumns, false);
   });
-  const double seconds = std::max(1e-6, absl::ToDoubleSeconds(absl::Now() - start));
+  const double seconds = std::max(1e-6, absl::ToDoubleSeconds(SteadyNow() - start));
   return static_cast<double>(kRows * kDepth * kColumns) * threads / seconds;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 
 namespace sassay::pipeline {
 namespace {
@@ -25,8 +25,8 @@ absl::StatusOr<DeviceLease::Held> DeviceLease::Acquire(Mode mode, uint64_t bytes
   absl::Status status;
   while ((waiting_.begin() != ticket || !Free(mode, bytes)) && status.ok()) {
     if (cancelled()) status = absl::CancelledError("cancelled while waiting for the device");
-    if (absl::Now() >= deadline) status = absl::DeadlineExceededError("the device did not become free in time");
-    if (status.ok()) changed_.WaitWithDeadline(&mutex_, std::min(deadline, absl::Now() + kGlance));
+    if (SteadyNow() >= deadline) status = absl::DeadlineExceededError("the device did not become free in time");
+    if (status.ok()) changed_.WaitWithTimeout(&mutex_, std::min(deadline - SteadyNow(), kGlance));
   }
   waiting_.erase(ticket);
   changed_.SignalAll();

@@ -42,7 +42,7 @@ class DeviceLease {
     uint64_t bytes_;
   };
 
-  // DEADLINE_EXCEEDED, or CANCELLED within a moment after `cancelled` says so.
+  // Deadlines are SteadyNow's. DEADLINE_EXCEEDED, or CANCELLED within a moment after `cancelled` says so.
   absl::StatusOr<Held> Acquire(Mode mode, uint64_t bytes, absl::Time deadline, const std::function<bool()>& cancelled)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

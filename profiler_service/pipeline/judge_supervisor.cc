@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::pipeline {
@@ -26,7 +26,7 @@ class JudgeSupervisor::Conversation {
     ASSIGN_OR_RETURN(std::unique_ptr<wire::WorkerProcess> judge, wire::WorkerProcess::Start(options));
     const wire::KillSwitch::Guard guard(&stop, [process = judge.get()] { process->Kill(); });
     JudgeReply ready;
-    RETURN_IF_ERROR(judge->Receive(ready, absl::Now() + start_timeout).status());
+    RETURN_IF_ERROR(judge->Receive(ready, SteadyNow() + start_timeout).status());
     if (!ready.error().empty()) return absl::UnavailableError(absl::StrCat("judge: ", ready.error()));
     ASSIGN_OR_RETURN(wire::Channel ears, judge->Listen());
     return std::shared_ptr<Conversation>(
@@ -98,7 +98,7 @@ class JudgeSupervisor::Conversation {
       absl::MutexLock lock(&mutex_);
       open_[request.case_id()].push_back(question != nullptr ? std::move(question) : std::make_shared<Question>());
     }
-    judge_->Send(request, absl::Now() + silence_).IgnoreError();
+    judge_->Send(request, SteadyNow() + silence_).IgnoreError();
   }
 
   // Whether the answer came before the deadline, the end of the judge, or the switch.
@@ -111,7 +111,7 @@ class JudgeSupervisor::Conversation {
     const auto over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return question.answered || question.cancelled || !why_ended_.ok();
     };
-    mutex_.AwaitWithDeadline(absl::Condition(&over), deadline);
+    AwaitUntil(mutex_, absl::Condition(&over), deadline);
     return question.answered;
   }
 
@@ -121,7 +121,7 @@ class JudgeSupervisor::Conversation {
     request.mutable_drop();
     const auto question = std::make_shared<Question>();
     Send(request, question);
-    return Await(*question, absl::Now() + silence_, kill_switch);
+    return Await(*question, SteadyNow() + silence_, kill_switch);
   }
 
   absl::Status why_ended() const {
@@ -217,7 +217,7 @@ absl::StatusOr<std::shared_ptr<JudgeSupervisor::Conversation>> JudgeSupervisor::
   if (Alive()) return current_;
   if (!starting_) BeginStart();
   const auto over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !starting_ || cancelled; };
-  const bool in_time = mutex_.AwaitWithDeadline(absl::Condition(&over), deadline);
+  const bool in_time = AwaitUntil(mutex_, absl::Condition(&over), deadline);
   if (cancelled) return absl::CancelledError("cancelled while a judge started");
   if (!in_time) return absl::DeadlineExceededError("no judge started in time");
   if (current_ != nullptr) return current_;

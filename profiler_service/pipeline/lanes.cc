@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::pipeline {
@@ -73,7 +73,7 @@ absl::StatusOr<Lanes::Seat> Lanes::Take(const std::vector<size_t>& fitting, cons
       return Seat(this, best);
     }
     if (cancelled()) return absl::CancelledError("cancelled while waiting for a device");
-    if (absl::Now() >= deadline) return WhyNone(fitting);
+    if (SteadyNow() >= deadline) return WhyNone(fitting);
     changed_.WaitWithTimeout(&mutex_, kGlance);
   }
 }
@@ -94,7 +94,7 @@ void Lanes::Sick(size_t index, const absl::Status& why) {
   Place& place = places_[index];
   if (place.sick.ok()) spdlog::error("{} takes nothing for now: {}", place.lane->label(), why.ToString());
   place.sick = why;
-  place.probe_at = absl::Now() + probe_every_;
+  place.probe_at = SteadyNow() + probe_every_;
   changed_.SignalAll();
 }
 
@@ -104,10 +104,10 @@ size_t Lanes::NextDue() {
     absl::Time next = absl::InfiniteFuture();
     for (size_t index = 0; index < places_.size(); ++index) {
       if (places_[index].sick.ok()) continue;
-      if (places_[index].probe_at <= absl::Now()) return index;
+      if (places_[index].probe_at <= SteadyNow()) return index;
       next = std::min(next, places_[index].probe_at);
     }
-    changed_.WaitWithDeadline(&mutex_, next);
+    changed_.WaitWithTimeout(&mutex_, next - SteadyNow());
   }
   return places_.size();
 }
@@ -117,7 +117,7 @@ absl::Status Lanes::Probe(Lane& lane) {
   const auto lease =
       lane.lease().Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), [this] { return stop_.pulled(); });
   if (!lease.ok()) return lease.status();
-  return lane.Probe(absl::Now() + Lane::kProbeTimeout, &stop_);
+  return lane.Probe(SteadyNow() + Lane::kProbeTimeout, &stop_);
 }
 
 void Lanes::Watch() {
@@ -127,7 +127,7 @@ void Lanes::Watch() {
     Place& place = places_[index];
     if (alive.ok()) spdlog::info("{} works again", place.lane->label());
     place.sick = alive;
-    place.probe_at = absl::Now() + probe_every_;
+    place.probe_at = SteadyNow() + probe_every_;
     changed_.SignalAll();
   }
 }

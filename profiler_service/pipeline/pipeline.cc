@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/evaluate/evaluate.h"
 #include "profiler_service/evaluate/judge_case.h"
 #include "profiler_service/evidence/evidence.h"
@@ -40,7 +40,12 @@ Failure Refusal(sassay::v1::VerdictCode code, absl::string_view reason) { return
 class JobRun {
  public:
   JobRun(const PipelineParts& parts, Lanes& lanes, BarredDigests& barred, const Job& job, JobObserver& observer)
-      : parts_(parts), lanes_(lanes), barred_(barred), job_(job), observer_(observer) {}
+      : parts_(parts),
+        lanes_(lanes),
+        barred_(barred),
+        job_(job),
+        deadline_(SteadyDeadline(job.deadline)),
+        observer_(observer) {}
 
   sassay::v1::Verdict Run() {
     const CancelWatch watch(observer_, kill_switch_);
@@ -93,11 +98,11 @@ class JobRun {
     report.set_stage(stage);
     report.set_outcome(StageReport::SKIPPED);
     if (wanted) {
-      const absl::Time start = absl::Now();
+      const absl::Time start = SteadyNow();
       observer_.StageStarted(stage, lane_ == nullptr ? "" : lane_->label());
       report.set_outcome(StageReport::PASSED);
       body(report);
-      report.set_wall_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Now() - start)));
+      report.set_wall_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(SteadyNow() - start)));
       observer_.StageFinished(report);
     }
     seen_.stages.push_back(report);
@@ -185,7 +190,7 @@ class JobRun {
   absl::optional<Failure> TakeSeat() {
     std::vector<size_t> fitting;
     for (const auto& [index, bundle] : admitted_) fitting.push_back(index);
-    auto seat = lanes_.Take(fitting, job_.earlier_devices, job_.deadline, [this] { return observer_.cancelled(); });
+    auto seat = lanes_.Take(fitting, job_.earlier_devices, deadline_, [this] { return observer_.cancelled(); });
     if (!seat.ok()) return NoDevice(seat.status());
     seat_.emplace(*std::move(seat));
     lane_ = &seat_->lane();
@@ -235,7 +240,7 @@ class JobRun {
   absl::optional<Failure> CheckSize() {
     if (!lane_->emulated()) return absl::nullopt;
     call_estimate_ = EstimateCall(workload_, bundle_->bundle().ptx(), parts_.emulator_speed);
-    const absl::Duration total = call_estimate_ * kEmulatedCalls, left = job_.deadline - absl::Now();
+    const absl::Duration total = call_estimate_ * kEmulatedCalls, left = deadline_ - SteadyNow();
     if (total <= left && call_estimate_ <= kLongestEmulatedDeadline) return absl::nullopt;
     const std::string takes = absl::StrCat("would take about ", Rough(total), " on ", lane_->specification());
     if (total <= parts_.usual_run_deadline && call_estimate_ <= kLongestEmulatedDeadline) {
@@ -260,7 +265,7 @@ class JobRun {
   // ---- evaluate: is it right? ----
 
   evaluate::StageContext Context(evaluate::Workers& workers) const {
-    evaluate::StageContext context{*bundle_, workers, job_.deadline, DeviceDeadline(), !lane_->emulated(), nullptr};
+    evaluate::StageContext context{*bundle_, workers, deadline_, DeviceDeadline(), !lane_->emulated(), nullptr};
     context.reference = reference_.has_value() ? &*reference_ : nullptr;
     return context;
   }
@@ -305,7 +310,7 @@ class JobRun {
   // Whether a fresh runner comes up. A lane on which none does takes no job until one has.
   absl::Status ProbeDevice() {
     if (lane_->emulated()) return absl::OkStatus();
-    const absl::Status alive = lane_->Probe(absl::Now() + Lane::kProbeTimeout, &kill_switch_);
+    const absl::Status alive = lane_->Probe(SteadyNow() + Lane::kProbeTimeout, &kill_switch_);
     if (alive.ok() || absl::IsCancelled(alive)) return alive;
     lanes_.Sick(seat_->index(), alive);
     const std::string why = absl::StrCat(lane_->device().uuid(), " takes no runner: ", alive.message());
@@ -338,7 +343,7 @@ class JobRun {
 
   absl::StatusOr<DeviceLease::Held> Lease(DeviceLease::Mode mode) {
     const uint64_t need = MemoryNeed(*bundle_, reference_.has_value() ? &*reference_ : nullptr, lane_->emulated());
-    return lane_->lease().Acquire(mode, need, job_.deadline, [this] { return observer_.cancelled(); });
+    return lane_->lease().Acquire(mode, need, deadline_, [this] { return observer_.cancelled(); });
   }
 
   // ---- sanitize: is it safe? ----
@@ -372,7 +377,7 @@ class JobRun {
     const auto lease = Lease(DeviceLease::Mode::kShared);
     if (!lease.ok()) return Unavailable(seen, lease.status());
     const auto workers = lane_->MakeWorkers(kill_switch_);
-    CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
+    CandidateBuffers buffers(*bundle_, workers->judge(), deadline_, *seeds_);
     if (absl::Status status = buffers.Prepare(); !status.ok()) {
       Unavailable(seen, status);
       return absl::IsUnavailable(status) ? buffers.trouble() : absl::nullopt;
@@ -403,7 +408,7 @@ class JobRun {
 
   absl::Duration SanitizeDeadline() const {
     const absl::Duration wanted = lane_->emulated() ? 2 * DeviceDeadline() : absl::Seconds(60);
-    return std::clamp(job_.deadline - absl::Now(), absl::Milliseconds(1), wanted);
+    return std::clamp(deadline_ - SteadyNow(), absl::Milliseconds(1), wanted);
   }
 
   void Take(const sanitize::Sanitization& result, verdict::SanitizeSeen& seen) {
@@ -493,13 +498,13 @@ class JobRun {
 
   absl::StatusOr<verdict::TimingSeen> TimeOnce() {
     const auto workers = lane_->MakeWorkers(kill_switch_);
-    CandidateBuffers buffers(*bundle_, workers->judge(), job_.deadline, *seeds_);
+    CandidateBuffers buffers(*bundle_, workers->judge(), deadline_, *seeds_);
     RETURN_IF_ERROR(buffers.Prepare());
     timing::TimingRequest request;
     Lend(buffers, request);
     request.poison_seed = seeds_->Get("poison timing", 0);
     request.longest_call = evaluated_;
-    request.deadline = std::clamp(job_.deadline - absl::Now(), absl::Milliseconds(1), absl::Seconds(60));
+    request.deadline = std::clamp(deadline_ - SteadyNow(), absl::Milliseconds(1), absl::Seconds(60));
     CheckTimedCalls(buffers, request);
     return lane_->Time(request);
   }
@@ -508,6 +513,7 @@ class JobRun {
   Lanes& lanes_;
   BarredDigests& barred_;
   const Job& job_;
+  const absl::Time deadline_;  // the job's, by the steady clock
   JobObserver& observer_;
   wire::KillSwitch kill_switch_;
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/device/fake_device.h"
 #include "profiler_service/runner/runner.h"
 #include "profiler_service/wire/channel.h"
@@ -59,7 +59,7 @@ int Run(worker::RunMode mode) {
   FakeDevice device;
   AddKernels(device);
   Runner runner(device, mode, [] { return ""; });
-  absl::Status served = channel.Send(runner.Ready(), {}, absl::Now() + absl::Seconds(10));
+  absl::Status served = channel.Send(runner.Ready(), {}, SteadyNow() + absl::Seconds(10));
   if (served.ok()) served = Serve(channel, runner);
   return served.ok() ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/base/utf8.h"
 
 namespace sassay::runner {
@@ -142,7 +143,7 @@ absl::Status Serve(wire::Channel& channel, Runner& runner) {
     RunnerReply reply = runner.Answer(request, *descriptors);
     // A candidate prints and asserts what it likes; nobody shall fail to read the reply because of it.
     MakeTextValid(reply);
-    RETURN_IF_ERROR(channel.Send(reply, {}, absl::Now() + absl::Seconds(60)));
+    RETURN_IF_ERROR(channel.Send(reply, {}, SteadyNow() + absl::Seconds(60)));
   }
 }
 

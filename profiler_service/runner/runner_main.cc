@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/device/device.h"
 #include "profiler_service/runner/output_capture.h"
 #include "profiler_service/runner/runner.h"
@@ -45,11 +45,11 @@ int Run(const std::string& device_name, worker::RunMode mode) {
   if (!output.ok()) return Complain(output.status());
   auto device = device::OpenDevice(device_name, mode);
   if (!device.ok()) {
-    (void)channel.Send(NotReady(device.status()), {}, absl::Now() + absl::Seconds(10));
+    (void)channel.Send(NotReady(device.status()), {}, SteadyNow() + absl::Seconds(10));
     return Complain(device.status());
   }
   Runner runner(**device, mode, [&] { return output->Take(); });
-  absl::Status served = channel.Send(runner.Ready(), {}, absl::Now() + absl::Seconds(10));
+  absl::Status served = channel.Send(runner.Ready(), {}, SteadyNow() + absl::Seconds(10));
   if (served.ok()) served = Serve(channel, runner);
   if (!served.ok()) Leave(Complain(served));
   return 0;

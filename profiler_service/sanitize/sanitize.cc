@@ -11,9 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/toolchain/toolchain.h"
 #include "profiler_service/sanitize/report.h"
 
@@ -165,7 +165,7 @@ absl::StatusOr<Sanitization> SanitizeOnGpu(const SanitizeRequest& request, wire:
   if (reply->outcome() == worker::RUN_OUTCOME_TIMEOUT) {
     return Unavailable(HowTheRunEnded(*reply, "memcheck"), *reply);
   }
-  const auto exit = (*runner)->process().CloseAndWait(absl::Now() + kToolEnd);
+  const auto exit = (*runner)->process().CloseAndWait(SteadyNow() + kToolEnd);
   if (!exit.ok()) return Unavailable("compute-sanitizer did not end after the run", *std::move(reply));
   Sanitization sanitization = FromMemcheck(request, *std::move(reply), *exit, console.Text(), folder / "report.xml");
   sanitization.tool = absl::StrCat("compute-sanitizer ", *version);

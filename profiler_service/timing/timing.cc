@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/evaluate/session.h"
 #include "profiler_service/timing/statistics.h"
 #include "profiler_service/verdict/verdict.h"
@@ -46,8 +47,8 @@ class TimedRun {
   // All samples, with a check somewhere among them and one at the end.
   absl::Status Sample() {
     if (!request_.check) return Steady(1, request_.deadline, kSamples, kWarmups);
-    const absl::Time end = absl::Now() + request_.deadline;
-    const auto left = [end] { return std::max(end - absl::Now(), absl::Milliseconds(1)); };
+    const absl::Time end = SteadyNow() + request_.deadline;
+    const auto left = [end] { return std::max(end - SteadyNow(), absl::Milliseconds(1)); };
     const uint32_t first =
         kFewestSamples + static_cast<uint32_t>(request_.check_seed % (kSamples - 2 * kFewestSamples));
     RETURN_IF_ERROR(Steady(1, left() / 2, first, kWarmups));

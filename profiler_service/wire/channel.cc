@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 
 namespace sassay::wire {
 namespace {
@@ -38,7 +38,7 @@ absl::Status ErrnoStatus(absl::string_view doing) {
 
 int MillisecondsUntil(absl::Time deadline) {
   if (deadline == absl::InfiniteFuture()) return -1;
-  const int64_t left = absl::ToInt64Milliseconds(absl::Ceil(deadline - absl::Now(), absl::Milliseconds(1)));
+  const int64_t left = absl::ToInt64Milliseconds(absl::Ceil(deadline - SteadyNow(), absl::Milliseconds(1)));
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
 }
 
@@ -48,7 +48,7 @@ absl::Status WaitFor(int fd, short events, absl::Time deadline) {
     const int ready = poll(&entry, 1, MillisecondsUntil(deadline));
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return ErrnoStatus("poll");
-    if (absl::Now() >= deadline) return absl::DeadlineExceededError("no answer on the worker channel in time");
+    if (SteadyNow() >= deadline) return absl::DeadlineExceededError("no answer on the worker channel in time");
   }
 }
 

@@ -32,7 +32,7 @@ inline constexpr uint32_t kMaxReplyBytes = 16u << 20;
 // Most descriptors beside one message (the kernel's own limit is 253).
 inline constexpr uint32_t kMaxDescriptors = 64;
 
-// One end of a stream of framed messages.
+// One end of a stream of framed messages. Deadlines are SteadyNow's.
 //
 // Life cycle: after any error the position in the stream is unknown, so the channel is closed and every later call
 // gives FAILED_PRECONDITION. Threads: one thread sends and receives at a time. Ownership: owns its socket; descriptors

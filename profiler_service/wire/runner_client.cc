@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 
 namespace sassay::wire {
 namespace {
@@ -99,7 +99,7 @@ absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Ask(const sassay::work
                                                               absl::Span<const int> descriptors,
                                                               absl::Duration timeout) {
   sassay::worker::RunnerReply reply;
-  RETURN_IF_ERROR(process_->Call(request, descriptors, reply, absl::Now() + timeout).status());
+  RETURN_IF_ERROR(process_->Call(request, descriptors, reply, SteadyNow() + timeout).status());
   BoundReply(reply);
   return reply;
 }

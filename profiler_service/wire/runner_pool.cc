@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/wire/gpu_nodes.h"
 #include "profiler_service/wire/runner_sandbox.h"
 #include "spdlog/spdlog.h"
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOption
   ASSIGN_OR_RETURN(auto process, WorkerProcess::Start(RunnerWorkerOptions(options, device, mode)));
   auto runner = std::make_unique<RunnerClient>(std::move(process));
   const KillSwitch::Guard guard(kill_switch, *runner);
-  RETURN_IF_ERROR(runner->WaitReady(std::min(deadline, absl::Now() + options.start_timeout)));
+  RETURN_IF_ERROR(runner->WaitReady(std::min(deadline, SteadyNow() + options.start_timeout)));
   return runner;
 }
 
@@ -129,7 +129,7 @@ void RunnerPool::KillSparesForTest() {
 }
 
 absl::optional<RunnerPool::Key> RunnerPool::NextNeed() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   for (const auto& [key, shelf] : shelves_) {
     if (shelf.spares.size() < shelf.wanted && quiet_.count(key.first) == 0 && shelf.retry_at <= now) return key;
   }
@@ -147,7 +147,7 @@ void RunnerPool::Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerCli
     return;
   }
   Note(key.first, runner.status()).IgnoreError();
-  shelf.retry_at = absl::Now() + shelf.backoff;
+  shelf.retry_at = SteadyNow() + shelf.backoff;
   shelf.backoff = std::min(shelf.backoff * 2, kLongestBackoff);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 
 namespace sassay::wire {
 namespace {
@@ -99,7 +100,7 @@ void WorkerProcess::Kill() {
 
 absl::StatusOr<ExitReport> WorkerProcess::CloseAndWait(absl::Time deadline) {
   channel_.Release();
-  absl::StatusOr<ExitReport> report = process_.Wait(deadline);
+  absl::StatusOr<ExitReport> report = process_.Wait(absl::Now() + (deadline - SteadyNow()));
   if (!report.ok()) process_.Kill();
   return report;
 }

@@ -40,6 +40,7 @@ struct WorkerOptions {
 };
 
 // A running worker. Destruction kills it with everything it started; it also ends by itself when the service does.
+// Deadlines are SteadyNow's.
 //
 // Threads: one thread calls; Kill from any thread, also during a call, which then returns CANCELLED at once.
 // Failure of Call: CANCELLED after Kill; DEADLINE_EXCEEDED the worker is late (it has been killed); UNAVAILABLE the
