@@ -266,11 +266,11 @@ Verdict Queue::Complete(const RunningJob& job, Verdict verdict) const {
   const store::Submission& submission = job.lease().submission;
   const bool unasked =
       verdict.status() == sassay::v1::VERDICT_STATUS_CANCELLED && job.interruption() != Interruption::kCancelled;
-  if (unasked) {
-    return OwnVerdict(submission.request, sassay::v1::VERDICT_STATUS_INFRA_ERROR, sassay::v1::VERDICT_CODE_INTERNAL,
-                      absl::StrCat("the stages did not end within ", absl::FormatDuration(RunningJob::kGrace),
-                                   " after run_deadline and were given up"),
-                      submission.attempt, options_.now());
+  if (unasked) {  // what the stages saw until then stays
+    verdict.set_status(sassay::v1::VERDICT_STATUS_INFRA_ERROR);
+    verdict.set_code(sassay::v1::VERDICT_CODE_INTERNAL);
+    verdict.set_reason(absl::StrCat("the stages were given up ", absl::FormatDuration(options_.now() - job.deadline()),
+                                    " after run_deadline"));
   }
   verdict.set_submission_id(submission.id);
   verdict.set_attempt(submission.attempt);

@@ -177,8 +177,14 @@ TEST_F(QueueTest, ARunnerThatIgnoresItsDeadlineIsInterruptedAndBlamedOnUs) {
   EXPECT_TRUE(job->cancelled());
   Verdict verdict;
   verdict.set_status(sassay::v1::VERDICT_STATUS_CANCELLED);
+  verdict.set_stage(sassay::v1::STAGE_SANITIZE);
+  verdict.add_stages()->set_stage(sassay::v1::STAGE_EVALUATE);
   queue_->Conclude(*job, verdict);
-  EXPECT_EQ(VerdictOf("ann", id).status(), sassay::v1::VERDICT_STATUS_INFRA_ERROR);
+  const Verdict published = VerdictOf("ann", id);
+  EXPECT_EQ(published.status(), sassay::v1::VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_EQ(published.reason(), "the stages were given up 16s after run_deadline");
+  EXPECT_EQ(published.stage(), sassay::v1::STAGE_SANITIZE) << "what the stages saw stays";
+  EXPECT_EQ(published.stages_size(), 1);
 }
 
 TEST_F(QueueTest, WhatADeadProcessRanIsRunAgain) {
