@@ -27,7 +27,9 @@ constexpr char kFooter[] =
     "  mini-ptx-agent compile kernel.cu --workload gemm_n256_k256/M=256 -o kernel.bundle\n"
     "  mini-ptx-agent explain PTR_CACHED\n"
     "\n"
-    "Exit status: 0 the candidate is CORRECT, 1 the candidate is at fault, 2 usage, 3 infrastructure (worth "
+    "Exit status: 0 the candidate is CORRECT (of other commands, and with --detach: done), 1 the candidate is at "
+    "fault, "
+    "2 usage, 3 infrastructure or cancelled (worth "
     "retrying).\n"
     "Settings: flag > SASSAY_* variable > .sassay.json of the project > ~/.config/sassay/config.json; see `config "
     "show`. A project's file may not name the service or credentials.";

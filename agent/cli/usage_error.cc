@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "agent/config/suggest.h"
+#include "common/base/suggest.h"
 
 namespace sassay::agent {
 namespace {

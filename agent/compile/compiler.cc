@@ -28,7 +28,7 @@ using sassay::v1::Compilation;
 using sassay::v1::Diagnostic;
 using sassay::v1::Verdict;
 
-constexpr uint64_t kOutputLimit = 4 << 20;
+constexpr uint64_t kOutputLimit = 1 << 20;
 
 absl::Status CheckDefine(const std::string& define) {
   size_t end = define.find('=');
@@ -120,7 +120,7 @@ class Run {
   absl::Status RunSteps(const std::vector<NvccStep>& steps) {
     ASSIGN_OR_RETURN(Command command, staging_.Wrap({"/bin/sh", "-c", MakeScript(plan_, steps, marker_)}));
     ASSIGN_OR_RETURN(ExitReport report, RunToCompletion(command, Left(), kOutputLimit));
-    std::vector<StepOutput> outputs = SplitOutput(report.stderr_text, marker_);
+    std::vector<StepOutput> outputs = SplitOutput(WholeText(report), marker_);
     NvccTool last =
         outputs.empty() || outputs.back().step >= steps.size() ? NvccTool::kFrontEnd : steps[outputs.back().step].tool;
     if (report.kind == ExitReport::Kind::kTimedOut) {
@@ -154,6 +154,11 @@ class Run {
       return staging_.WriteBuilt(plan_.cubin_file, cubin_);
     }
     return absl::OkStatus();
+  }
+
+  // After a flood of warnings the error stands at the end.
+  static std::string WholeText(const ExitReport& report) {
+    return report.stderr_tail.empty() ? report.stderr_text : absl::StrCat(report.stderr_text, "\n", report.stderr_tail);
   }
 
   static int StatusOf(const ExitReport& report) {

@@ -262,6 +262,15 @@ TEST_F(CompilerTest, EndsACompilerBomb) {
   EXPECT_EQ(verdict.code(), sassay::v1::VERDICT_CODE_COMPILE_TIMEOUT);
 }
 
+TEST_F(CompilerTest, FindsTheErrorAfterAFloodOfWarnings) {
+  std::string source = "extern \"C\" void run() {\n";
+  for (int i = 0; i < 400; ++i) absl::StrAppend(&source, "  { int a", std::string(3000, 'x'), i, "; }\n");
+  source += "  int y = undefined_name;\n}\n";
+  Verdict verdict = Bad(Compile(source));
+  EXPECT_EQ(verdict.code(), sassay::v1::VERDICT_CODE_NVCC_ERROR);
+  EXPECT_THAT(verdict.reason(), HasSubstr("identifier \"undefined_name\" is undefined"));
+}
+
 TEST_F(CompilerTest, ReportsMemoryAsALimit) {
   options_.memory_bytes = 200 << 20;
   Verdict verdict = Bad(Compile(kScale));

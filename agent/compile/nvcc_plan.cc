@@ -133,7 +133,10 @@ std::vector<StepOutput> SplitOutput(absl::string_view output, absl::string_view 
     uint64_t step = 0;
     if (words.empty() || !absl::SimpleAtoi(words[0], &step)) continue;
     if (words.size() == 1) outputs.push_back({static_cast<size_t>(step), 0, ""});
-    if (words.size() == 2 && !outputs.empty()) (void)absl::SimpleAtoi(words[1], &outputs.back().status);
+    if (words.size() != 2) continue;
+    // The step's beginning may be lost in a flood.
+    if (outputs.empty() || outputs.back().step != step) outputs.push_back({static_cast<size_t>(step), 0, ""});
+    (void)absl::SimpleAtoi(words[1], &outputs.back().status);
   }
   return outputs;
 }

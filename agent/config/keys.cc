@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "agent/config/suggest.h"
+#include "common/base/suggest.h"
 
 namespace sassay::agent {
 namespace {

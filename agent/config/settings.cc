@@ -12,9 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent/config/keys.h"
-#include "agent/config/suggest.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "nlohmann/json.hpp"
 
 namespace sassay::agent {

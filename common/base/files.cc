@@ -128,7 +128,9 @@ absl::StatusOr<TemporaryDirectory> TemporaryDirectory::Create(absl::string_view 
     base = configured != nullptr && *configured != '\0' ? configured : "/tmp";
   }
   std::string name = (base / absl::StrCat(prefix, ".XXXXXX")).string();
-  if (::mkdtemp(name.data()) == nullptr) return ErrnoStatus("create directory", name);
+  if (::mkdtemp(name.data()) == nullptr)
+    return ErrnoStatus(parent.empty() ? "cannot make a temporary folder (TMPDIR says where):" : "create directory",
+                       name);
   return TemporaryDirectory(name);
 }
 

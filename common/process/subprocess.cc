@@ -30,6 +30,7 @@ namespace sassay {
 namespace {
 
 constexpr absl::Duration kDeathGrace = absl::Seconds(1);
+constexpr size_t kTailBytes = 64 << 10;
 
 bool HasNul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
@@ -174,6 +175,10 @@ class Stream {
   // -1, which poll ignores, after the end.
   int fd() const { return reader_.get(); }
   std::string TakeText() { return std::move(text_); }
+  std::string TakeTail() {
+    CutTail();
+    return std::move(tail_);
+  }
   bool truncated() const { return truncated_; }
 
   // Reads what is there, at most a few megabytes at once so that a flood does not hide the deadline.
@@ -195,11 +200,16 @@ class Stream {
     size_t room = std::min<uint64_t>(piece.size(), limit_ - text_.size());
     text_.append(piece.data(), room);
     truncated_ = truncated_ || room < piece.size();
+    tail_.append(piece.data() + room, piece.size() - room);
+    if (tail_.size() > 2 * kTailBytes) CutTail();
   }
+
+  void CutTail() { tail_.erase(0, tail_.size() - std::min(tail_.size(), kTailBytes)); }
 
   UniqueFd reader_;
   uint64_t limit_;
   std::string text_;
+  std::string tail_;
   bool truncated_ = false;
 };
 
@@ -260,6 +270,7 @@ absl::StatusOr<ExitReport> RunToCompletion(const Command& original, absl::Durati
   if (!ended) report.kind = ExitReport::Kind::kTimedOut;
   report.stdout_text = out.TakeText();
   report.stderr_text = err.TakeText();
+  report.stderr_tail = err.TakeTail();
   report.output_truncated = out.truncated() || err.truncated();
   return report;
 }

@@ -53,6 +53,8 @@ struct ExitReport {
   std::string stdout_text;
   std::string stderr_text;
   bool output_truncated = false;  // more than output_limit_bytes was printed; the rest was read and dropped
+  // The last up to 64 KiB of what was dropped of stderr: why a program gave up stands at the end.
+  std::string stderr_tail;
   absl::Duration wall;
   absl::Duration cpu;  // user and system time of the child and of those of its children that it waited for
   uint64_t peak_resident_bytes = 0;  // of the largest process among them

@@ -267,6 +267,18 @@ TEST(ExitReport, MeasuresTimeAndMemory) {
   EXPECT_GE(report.wall, absl::ZeroDuration());
 }
 
+TEST(RunToCompletion, KeepsTheEndOfAFloodOfErrors) {
+  Command command;
+  command.argv = {"/bin/sh", "-c", "yes warning | head -c 1000000 >&2; echo the reason >&2; exit 4"};
+  command.environment = {{"PATH", "/usr/bin:/bin"}};
+  const auto report = RunToCompletion(command, absl::Seconds(60), 1000);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->output_truncated);
+  EXPECT_EQ(report->stderr_text.size(), 1000u);
+  EXPECT_LE(report->stderr_tail.size(), 64u << 10);
+  EXPECT_EQ(report->stderr_tail.substr(report->stderr_tail.size() - 11), "the reason\n");
+}
+
 // In a process of its own: there is no way back.
 TEST(CancelEveryRunDeathTest, EndsWhatRunsAndWhatComesLater) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";

@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/workload/builtin_definitions.h"
 #include "common/workload/expression.h"
 
@@ -23,20 +24,6 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxNameBytes = 512;
 constexpr size_t kMaxDefinitionFiles = 10000;
 constexpr size_t kMaxNamesInMessage = 40;
-
-// Number of single-character edits between two short names; for "did you mean".
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-    }
-  }
-  return row[b.size()];
-}
 
 std::string Example(const Definition& definition) {
   std::map<std::string, int64_t> axes;
@@ -254,7 +241,7 @@ absl::Status WorkloadCatalog::UnknownDefinition(absl::string_view name) const {
   const size_t more = names.size() - std::min(names.size(), kMaxNamesInMessage);
   names.resize(names.size() - more);
   return absl::NotFoundError(absl::StrCat("no workload definition '", name.substr(0, 128), "'",
-                                          near.empty() ? "" : absl::StrCat("; did you mean ", near, "?"),
+                                          near.empty() ? "." : absl::StrCat("; did you mean ", near, "?"),
                                           " There are: ", absl::StrJoin(names, ", "),
                                           more > 0 ? absl::StrCat(" and ", more, " more") : ""));
 }

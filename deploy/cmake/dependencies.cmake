@@ -14,7 +14,6 @@ find_package(GTest CONFIG REQUIRED)
 find_package(benchmark CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
-pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 
 # The CUDA toolkit gives headers and nvcc; nothing of it is linked. deploy/install_dependencies.sh puts it into .venv where
 # the machine has none.

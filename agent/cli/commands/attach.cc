@@ -11,7 +11,8 @@ void AddAttachCommand(CLI::App& root, Invocation& invocation) {
       root.add_subcommand("attach", "Follows a submission to its verdict, or shows the verdict that it has");
   const auto id = std::make_shared<std::string>();
   command->add_option("ID", *id, "the submission's id, as submit printed it")->required()->type_name("");
-  command->footer("Example:\n  mini-ptx-agent attach 01JDV3M5T9 --json\n\nCtrl-C leaves; the submission goes on.");
+  command->footer(
+      "Example:\n  mini-ptx-agent attach s66fb01d2c4e8a90b37d51e6f --json\n\nCtrl-C leaves; the submission goes on.");
   AddCommonFlags(*command, invocation);
   AddSettingFlags(*command, invocation, {"reconnect_deadline"});
   command->callback(

@@ -30,7 +30,7 @@ void AddCancelCommand(CLI::App& root, Invocation& invocation) {
   CLI::App* command = root.add_subcommand("cancel", "Asks a submission to stop");
   const auto id = std::make_shared<std::string>();
   command->add_option("ID", *id, "the submission's id, as submit printed it")->required()->type_name("");
-  command->footer("Example:\n  mini-ptx-agent cancel 01JDV3M5T9");
+  command->footer("Example:\n  mini-ptx-agent cancel s66fb01d2c4e8a90b37d51e6f");
   AddCommonFlags(*command, invocation);
   command->callback([&invocation, id] { invocation.action = [id](Session& session) { return Cancel(session, *id); }; });
 }

@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
-#include "agent/config/suggest.h"
 #include "agent/render/reports.h"
 #include "agent/submit/rpc_error.h"
+#include "common/base/suggest.h"
 
 namespace sassay::agent {
 namespace {

@@ -37,7 +37,9 @@ void AddReplayCommand(CLI::App& root, Invocation& invocation) {
   CLI::App* command = root.add_subcommand("replay", "Judges a bundle again with the inputs of an earlier verdict");
   const auto id = std::make_shared<std::string>();
   command->add_option("ID", *id, "a verdict's replay id, or a submission's id")->required()->type_name("");
-  command->footer("Shows the same worst element as the verdict did.\n\nExample:\n  mini-ptx-agent replay r-4f1c");
+  command->footer(
+      "Shows the same worst element as the verdict did.\n\nExample:\n  mini-ptx-agent replay "
+      "r1-5d2f0c7a91e34b68d0f2a5c7e9b1d3f405162738495a6b7c");
   AddCommonFlags(*command, invocation);
   AddSettingFlags(*command, invocation, {"stages", "queue_deadline", "run_deadline", "reconnect_deadline"});
   command->callback([&invocation, id] { invocation.action = [id](Session& session) { return Replay(session, *id); }; });

@@ -8,9 +8,9 @@
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/follow/follow.h"
 #include "agent/cli/session.h"
-#include "agent/config/suggest.h"
 #include "agent/submit/calls.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "common/bundle/bundle.h"
 
 namespace sassay::agent {

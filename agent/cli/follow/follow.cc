@@ -5,12 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/cli/follow/follower.h"
-#include "agent/config/suggest.h"
 #include "agent/render/text.h"
 #include "agent/submit/calls.h"
 #include "common/base/proto_json.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 
 namespace sassay::agent {
 namespace {

@@ -15,7 +15,7 @@ __constant__ float c[4];
 extern "C" __global__ void k(float* p) { p[threadIdx.x] = c[threadIdx.x % 4]; }
 CU
 bundle=$root/common/bundle/fuzz_corpus
-mkdir -p "$bundle"/{bundle,cubin,fatbin,ptx} "$root"/common/workload/fuzz_corpus \
+mkdir -p "$bundle"/{bundle,cubin,ptx} "$root"/common/workload/fuzz_corpus \
   "$root"/profiler_service/admission/fuzz_corpus/{plan,admission}
 for arch in 80 90a 100a; do
   "$nvcc" -arch=compute_$arch -ptx -o "$work/$arch.ptx" "$work/tiny.cu"
@@ -23,10 +23,6 @@ for arch in 80 90a 100a; do
 done
 cp "$work/90a.ptx" "$bundle/ptx/sm_90a"
 printf '_ZN12_GLOBAL__N_19anonymousEPf6Packedb' > "$bundle/ptx/symbol"
-for mode in --no-compress --compress-mode=size; do
-  "$nvcc" $mode -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=compute_80 -fatbin \
-    -o "$bundle/fatbin/${mode#--}" "$work/tiny.cu"
-done
 names=$root/common/workload/fuzz_corpus
 printf '\0gemm_n256_k256/M=256' > "$names/name"
 printf '\0mha_bwd_d128_causal/B=1,H=2,S=256' > "$names/three_axes"

@@ -1,8 +1,8 @@
-#include "agent/config/suggest.h"
+#include "common/base/suggest.h"
 
 #include "gtest/gtest.h"
 
-namespace sassay::agent {
+namespace sassay {
 namespace {
 
 TEST(EditDistanceTest, CountsSwapOfNeighboursAsOneEdit) { EXPECT_EQ(EditDistance("submti", "submit"), 1u); }
@@ -25,4 +25,4 @@ TEST(DidYouMeanTest, QuotesTheSuggestion) {
 }
 
 }  // namespace
-}  // namespace sassay::agent
+}  // namespace sassay

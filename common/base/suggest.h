@@ -1,14 +1,14 @@
 // "Did you mean": the known word nearest to one that is not known. A typing error is the commonest usage error, and
 // the cheapest to mend when the message already holds the right word.
-#ifndef SASSAY_AGENT_CONFIG_SUGGEST_H_
-#define SASSAY_AGENT_CONFIG_SUGGEST_H_
+#ifndef SASSAY_COMMON_BASE_SUGGEST_H_
+#define SASSAY_COMMON_BASE_SUGGEST_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 
-namespace sassay::agent {
+namespace sassay {
 
 // Edits (insert, delete, replace, swap of neighbours; case counts as nothing) that turn `a` into `b`.
 size_t EditDistance(absl::string_view a, absl::string_view b);
@@ -20,6 +20,6 @@ std::string NearestMatch(absl::string_view word, const std::vector<std::string>&
 // " Did you mean \"x\"?" or nothing; ready to be appended to a message.
 std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates);
 
-}  // namespace sassay::agent
+}  // namespace sassay
 
-#endif  // SASSAY_AGENT_CONFIG_SUGGEST_H_
+#endif  // SASSAY_COMMON_BASE_SUGGEST_H_

@@ -1,4 +1,4 @@
-#include "agent/config/suggest.h"
+#include "common/base/suggest.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace sassay::agent {
+namespace sassay {
 
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   const std::string left = absl::AsciiStrToLower(a), right = absl::AsciiStrToLower(b);
@@ -45,4 +45,4 @@ std::string DidYouMean(absl::string_view word, const std::vector<std::string>& c
   return match.empty() ? "" : absl::StrCat(" Did you mean \"", match, "\"?");
 }
 
-}  // namespace sassay::agent
+}  // namespace sassay
