@@ -43,21 +43,57 @@ absl::StatusOr<int> AttributeNumber(const std::string& model, const std::string&
   return number;
 }
 
+// Empty if there is no such string.
+std::string Text(const Json& json, const char* field) {
+  const auto found = json.find(field);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// What the recording runtime decides launches by: without them it would refuse every candidate.
+constexpr const char* kRequired[] = {"cudaDevAttrMaxThreadsPerBlock",
+                                     "cudaDevAttrMaxBlockDimX",
+                                     "cudaDevAttrMaxBlockDimZ",
+                                     "cudaDevAttrMaxGridDimX",
+                                     "cudaDevAttrMaxSharedMemoryPerBlock",
+                                     "cudaDevAttrMaxSharedMemoryPerBlockOptin",
+                                     "cudaDevAttrMaxSharedMemoryPerMultiprocessor",
+                                     "cudaDevAttrReservedSharedMemoryPerBlock",
+                                     "cudaDevAttrMaxRegistersPerBlock",
+                                     "cudaDevAttrMaxRegistersPerMultiprocessor",
+                                     "cudaDevAttrMaxThreadsPerMultiProcessor",
+                                     "cudaDevAttrMaxBlocksPerMultiprocessor",
+                                     "cudaDevAttrMultiProcessorCount",
+                                     "cudaDevAttrWarpSize",
+                                     "cudaDevAttrComputeCapabilityMajor",
+                                     "cudaDevAttrComputeCapabilityMinor"};
+
+absl::Status CheckComplete(const DeviceModel& model) {
+  std::vector<std::string> missing;
+  for (const char* name : kRequired) {
+    if (model.attributes.count(DeviceAttributeNumber(name)) == 0) missing.emplace_back(name);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return BadField(model.name, absl::StrCat("'attributes' lacks ", absl::StrJoin(missing, ", "),
+                                           "; `mini-ptx-agent doctor --dump-device-table` on such a GPU writes all"));
+}
+
 absl::StatusOr<DeviceModel> ParseModel(const Json& json) {
   DeviceModel model;
   if (!json.is_object()) return BadField("?", "a model must be an object");
-  model.name = json.value("name", "");
-  model.arch = json.value("arch", "");
+  model.name = Text(json, "name");
+  model.arch = Text(json, "arch");
   if (model.name.empty() || model.arch.empty()) return BadField(model.name, "'name' and 'arch' must be strings");
   if (!json.contains("memory_bytes") || !json["memory_bytes"].is_number_unsigned()) {
     return BadField(model.name, "'memory_bytes' must be a positive number");
   }
   model.memory_bytes = json["memory_bytes"].get<uint64_t>();
-  for (const Json& count : json.value("gpc_multiprocessors", Json::array())) {
+  const Json counts = json.contains("gpc_multiprocessors") ? json["gpc_multiprocessors"] : Json::array();
+  if (!counts.is_array()) return BadField(model.name, "'gpc_multiprocessors' must be a list of numbers");
+  for (const Json& count : counts) {
     if (!count.is_number_unsigned()) return BadField(model.name, "'gpc_multiprocessors' must be a list of numbers");
     model.gpc_multiprocessors.push_back(count.get<int>());
   }
-  const Json attributes = json.value("attributes", Json::object());
+  const Json attributes = json.contains("attributes") ? json["attributes"] : Json::object();
   if (!attributes.is_object()) return BadField(model.name, "'attributes' must be an object");
   for (const auto& [name, value] : attributes.items()) {
     if (!value.is_number_integer())
@@ -65,6 +101,7 @@ absl::StatusOr<DeviceModel> ParseModel(const Json& json) {
     ASSIGN_OR_RETURN(const int number, AttributeNumber(model.name, name));
     model.attributes[number] = value.get<int64_t>();
   }
+  RETURN_IF_ERROR(CheckComplete(model));
   return model;
 }
 

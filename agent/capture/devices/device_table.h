@@ -10,7 +10,8 @@
 //                   "attributes": { "cudaDevAttrMultiProcessorCount": 132, "127": 1, … } } ] }
 //
 // A "comment" says where the values come from. Attributes are cudaDeviceAttr names, or numbers for those without a name
-// in the runtime API. One that is missing makes cudaDeviceGetAttribute return cudaErrorInvalidValue, which is recorded.
+// in the runtime API. Those that decide launches must be there; another that is missing makes cudaDeviceGetAttribute
+// return cudaErrorInvalidValue, which is recorded.
 #ifndef SASSAY_AGENT_CAPTURE_DEVICES_DEVICE_TABLE_H_
 #define SASSAY_AGENT_CAPTURE_DEVICES_DEVICE_TABLE_H_
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace sassay::capture {
 namespace {
 
@@ -51,6 +53,23 @@ TEST(DeviceTable, RefusesBadTablesNamingTheField) {
   const auto bad =
       DeviceTable::Parse(R"({"models":[{"name":"X","arch":"sm_90a","memory_bytes":1,"attributes":{"nope":1}}]})");
   EXPECT_NE(bad.status().message().find("'nope'"), absl::string_view::npos) << bad.status();
+}
+
+TEST(DeviceTable, FieldsOfTheWrongTypeAreErrors) {
+  for (const char* model :
+       {R"({"name":1,"arch":"sm_90a","memory_bytes":1})", R"({"name":"X","arch":[],"memory_bytes":1})",
+        R"({"name":"X","arch":"sm_90a","memory_bytes":"1"})",
+        R"({"name":"X","arch":"sm_90a","memory_bytes":1,"gpc_multiprocessors":18})",
+        R"({"name":"X","arch":"sm_90a","memory_bytes":1,"attributes":[1]})", "7"}) {
+    const auto table = DeviceTable::Parse(absl::StrCat(R"({"models":[)", model, "]}"));
+    EXPECT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument) << model;
+  }
+}
+
+TEST(DeviceTable, AModelWithoutTheAttributesThatDecideLaunchesNamesThem) {
+  const auto thin = DeviceTable::Parse(R"({"models":[{"name":"X","arch":"sm_90a","memory_bytes":1}]})");
+  EXPECT_EQ(thin.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(thin.status().message().find("cudaDevAttrMaxThreadsPerBlock"), absl::string_view::npos) << thin.status();
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ bool ReadReal(std::istream& in, Task& task, Argument::Kind kind) {
   return !in.fail();
 }
 
+bool ReadRest(std::istream& in, std::string& text) { return static_cast<bool>(std::getline(in >> std::ws, text)); }
+
 bool ReadLine(const std::string& keyword, std::istream& in, Task& task) {
   if (keyword == "kernel") return ReadKernel(in, task);
   if (keyword == "tensor") return ReadTensor(in, task);
@@ -56,12 +58,13 @@ bool ReadLine(const std::string& keyword, std::istream& in, Task& task) {
   if (keyword == "integer") return ReadInteger(in, task, false);
   if (keyword == "float32") return ReadReal(in, task, Argument::Kind::kFloat32);
   if (keyword == "float64") return ReadReal(in, task, Argument::Kind::kFloat64);
-  if (keyword == "library") return static_cast<bool>(in >> task.library);
-  if (keyword == "tvm_ffi_library") return static_cast<bool>(in >> task.tvm_ffi_library);
+  // Paths and names may hold blanks.
+  if (keyword == "library") return ReadRest(in, task.library);
+  if (keyword == "tvm_ffi_library") return ReadRest(in, task.tvm_ffi_library);
   if (keyword == "tvm_ffi") return static_cast<bool>(in >> task.tvm_ffi);
   if (keyword == "entry") return static_cast<bool>(in >> task.entry);
   if (keyword == "calls") return static_cast<bool>(in >> task.calls);
-  if (keyword == "model") return static_cast<bool>(std::getline(in >> std::ws, task.device_model));
+  if (keyword == "model") return ReadRest(in, task.device_model);
   if (keyword == "memory") return static_cast<bool>(in >> task.device_memory_bytes);
   if (keyword == "gpc") return static_cast<bool>(in >> task.gpc_multiprocessors.emplace_back());
   if (keyword == "symbol") {
