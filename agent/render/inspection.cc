@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "agent/render/text.h"
 #include "common/base/proto_json.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 #include "fmt/format.h"
 
 namespace sassay::agent {

@@ -1,6 +1,6 @@
 #include "common/bundle/kernel_facts.h"
 
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay {
 namespace {

@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/bundle/demangle.h"
 #include "common/bundle/ptx.h"
+#include "common/demangle/demangle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);

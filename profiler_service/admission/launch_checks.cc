@@ -1,7 +1,7 @@
 #include "profiler_service/admission/launch_checks.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay::admission {
 namespace {

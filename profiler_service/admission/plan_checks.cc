@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_json.h"
-#include "common/bundle/demangle.h"
 #include "common/bundle/tensor_map.h"
+#include "common/demangle/demangle.h"
 #include "common/workload/definition.h"
 
 namespace sassay::admission {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 #include "profiler_service/device/poison.h"
 #include "profiler_service/emulator/explain.h"
 #include "profiler_service/emulator/ops/families.h"

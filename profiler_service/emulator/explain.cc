@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay::emulator {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay::sanitize {
 namespace {

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "common/base/fd.h"
-#include "common/bundle/plain_demangle.h"
+#include "common/demangle/plain_demangle.h"
 
 namespace sassay::capture {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/capture/plan/buffer_ids.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 #include "google/protobuf/util/message_differencer.h"
 
 namespace sassay::capture {

@@ -6,7 +6,7 @@
 #include "absl/time/clock.h"
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/tensor_map.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay::capture {
 namespace {

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "common/bundle/plain_demangle.h"
+#include "common/demangle/plain_demangle.h"
 
 namespace sassay::capture {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "agent/compile/messages/ptx_lines.h"
 #include "common/base/utf8.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay {
 namespace {

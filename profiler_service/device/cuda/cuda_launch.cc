@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 #include "profiler_service/device/cuda/cuda_device.h"
 #include "profiler_service/device/cuda/fault.h"
 

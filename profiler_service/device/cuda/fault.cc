@@ -1,7 +1,7 @@
 #include "profiler_service/device/cuda/fault.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay::device::cuda {
 namespace {

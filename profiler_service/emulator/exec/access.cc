@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 #include "profiler_service/emulator/exec/block.h"
 
 namespace sassay::emulator {

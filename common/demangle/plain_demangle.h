@@ -1,12 +1,12 @@
 // Demangling for names that somebody else chose, with a bound on what it may cost.
 //
-// A mangled name is a compressed text: S_ and T_ stand for parts that came before, so that each ten bytes may double it.
-// abi::__cxa_demangle writes all of it down first, whatever the limit of its caller: 230 bytes make 142 MB. So the
+// A mangled name is a compressed text: S_ and T_ stand for parts that came before, so that each ten bytes may double
+// it. abi::__cxa_demangle writes all of it down first, whatever the limit of its caller: 230 bytes make 142 MB. So the
 // expansion is bounded *before* the demangler is asked, from the number of references in the name.
 //
 // Depends on the C++ library alone: capture's runtime, which lives in the candidate's process, is built with it.
-#ifndef SASSAY_COMMON_BUNDLE_PLAIN_DEMANGLE_H_
-#define SASSAY_COMMON_BUNDLE_PLAIN_DEMANGLE_H_
+#ifndef SASSAY_COMMON_DEMANGLE_PLAIN_DEMANGLE_H_
+#define SASSAY_COMMON_DEMANGLE_PLAIN_DEMANGLE_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ std::string PlainShortName(std::string_view symbol);
 
 }  // namespace sassay
 
-#endif  // SASSAY_COMMON_BUNDLE_PLAIN_DEMANGLE_H_
+#endif  // SASSAY_COMMON_DEMANGLE_PLAIN_DEMANGLE_H_

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "common/bundle/plain_demangle.h"
+#include "common/demangle/plain_demangle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string symbol = "_Z" + std::string(reinterpret_cast<const char*>(data), size);

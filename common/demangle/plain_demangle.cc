@@ -1,4 +1,4 @@
-#include "common/bundle/plain_demangle.h"
+#include "common/demangle/plain_demangle.h"
 
 #include <cxxabi.h>
 

@@ -1,11 +1,11 @@
 // Names that people can read.
-#ifndef SASSAY_COMMON_BUNDLE_DEMANGLE_H_
-#define SASSAY_COMMON_BUNDLE_DEMANGLE_H_
+#ifndef SASSAY_COMMON_DEMANGLE_DEMANGLE_H_
+#define SASSAY_COMMON_DEMANGLE_DEMANGLE_H_
 
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "common/bundle/plain_demangle.h"
+#include "common/demangle/plain_demangle.h"
 
 namespace sassay {
 
@@ -18,4 +18,4 @@ inline std::string ShortKernelName(absl::string_view symbol) { return PlainShort
 
 }  // namespace sassay
 
-#endif  // SASSAY_COMMON_BUNDLE_DEMANGLE_H_
+#endif  // SASSAY_COMMON_DEMANGLE_DEMANGLE_H_

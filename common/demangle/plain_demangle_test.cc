@@ -1,4 +1,4 @@
-#include "common/bundle/plain_demangle.h"
+#include "common/demangle/plain_demangle.h"
 
 #include <cxxabi.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "common/bundle/demangle.h"
+#include "common/demangle/demangle.h"
 
 namespace sassay {
 namespace {
