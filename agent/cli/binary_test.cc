@@ -130,7 +130,12 @@ TEST_F(BinaryTest, BundleOnStandardOutputIsTheBundle) {
 
 TEST_F(BinaryTest, InterruptedCompilationLeavesNothingBehind) {
   for (const char* signal : {"TERM", "INT"}) {
-    AtSandboxStart(3, absl::StrCat("kill -", signal, " $PPID; exec sleep 1000"));
+    // The agent is above, with or without processes of the sandbox between.
+    AtSandboxStart(
+        3, absl::StrCat("p=$PPID\n"
+                        "while [ $(cat /proc/$p/comm) != mini-ptx-agent ]; do p=$(cut -d' ' -f4 /proc/$p/stat); done\n"
+                        "kill -",
+                        signal, " $p\nexec sleep 1000"));
     const ExitReport report = Run({"compile", Example("gemm_naive.cu"), "--workload", kWorkload});
     EXPECT_EQ(report.exit_code, 3) << report.stderr_text;
     EXPECT_THAT(report.stderr_text, HasSubstr("interrupted"));

@@ -105,7 +105,8 @@ class Run {
     ASSIGN_OR_RETURN(Command command, staging_.Wrap(argv));
     ASSIGN_OR_RETURN(ExitReport report, RunToCompletion(command, Left(), kOutputLimit));
     RETURN_IF_ERROR(SandboxFailure(report));
-    if (report.kind == ExitReport::Kind::kSignaled)
+    // It only prints, so no source makes it die; a shell of the sandbox may say so in its stead (128 + signal).
+    if (report.kind == ExitReport::Kind::kSignaled || report.exit_code > 128)
       return absl::UnavailableError(absl::StrCat("nvcc --dryrun was ", DescribeExit(report)));
     if (report.kind == ExitReport::Kind::kTimedOut) {
       verdict_ = TimeoutVerdict(NvccTool::kFrontEnd, options_.timeout, Elapsed());
@@ -246,7 +247,10 @@ absl::StatusOr<CompileOutcome> Compiler::Compile(const CompileRequest& request) 
   CompileCache cache(options_.cache_directory, options_.cache_bytes);
   std::string key = CompileCacheKey(request, options_);
   std::optional<CompileOutcome> outcome = cache.Find(key);
-  if (!outcome) {
+  if (outcome) {
+    if (auto* verdict = std::get_if<Verdict>(&*outcome))
+      verdict->mutable_details()->add_notes("compile: from the cache");
+  } else {
     ASSIGN_OR_RETURN(Staging staging, Staging::Create(request, options_));
     ASSIGN_OR_RETURN(outcome, Run(request, options_, std::move(staging)).Compile());
     if (WorthKeeping(*outcome, options_.toolchain)) cache.Put(key, *outcome).IgnoreError();

@@ -147,6 +147,17 @@ TEST_F(CompilerTest, AnswersFromTheCacheQuickly) {
   EXPECT_FALSE(Good(Compile(other)).from_cache);
 }
 
+TEST_F(CompilerTest, SaysWhenAnErrorIsFromTheCache) {
+  auto folder = TemporaryDirectory::Create("compiler-test");
+  options_.cache_directory = folder->path() / "cache";
+  const std::string source = "extern \"C\" void run() { int x = undeclared; }\n";
+  EXPECT_EQ(Bad(Compile(source)).details().notes_size(), 0);
+  const Verdict again = Bad(Compile(source));
+  ASSERT_EQ(again.details().notes_size(), 1);
+  EXPECT_EQ(again.details().notes(0), "compile: from the cache");
+  EXPECT_THAT(again.reason(), HasSubstr("undeclared"));
+}
+
 TEST_F(CompilerTest, CompilesForBlackwell) {
   CompileRequest request;
   request.sources = {Source("kernel.cu", kScale)};
