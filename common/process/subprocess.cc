@@ -30,6 +30,7 @@ namespace sassay {
 namespace {
 
 constexpr absl::Duration kDeathGrace = absl::Seconds(1);
+constexpr absl::Duration kStopInterval = absl::Milliseconds(50);
 constexpr size_t kTailBytes = 64 << 10;
 
 bool HasNul(const std::string& text) { return text.find('\0') != std::string::npos; }
@@ -235,24 +236,25 @@ int CancelFd() {
 
 enum class Collected { kEnded, kDeadline, kCancelled };
 
-// Reads both streams until the child has ended.
-Collected Collect(int pidfd, Stream& out, Stream& err, absl::Time deadline) {
+// Reads both streams until the child has ended, time is up or somebody asks to stop.
+Collected Collect(int pidfd, Stream& out, Stream& err, absl::Time deadline, const StopAsked& stop) {
   for (;;) {
     std::array<pollfd, 4> entries{
         {{pidfd, POLLIN, 0}, {out.fd(), POLLIN, 0}, {err.fd(), POLLIN, 0}, {CancelFd(), POLLIN, 0}}};
-    poll(entries.data(), entries.size(), PollMilliseconds(deadline));
+    const absl::Time look = stop ? std::min(deadline, absl::Now() + kStopInterval) : deadline;
+    poll(entries.data(), entries.size(), PollMilliseconds(look));
     out.Drain();
     err.Drain();
     if ((entries[3].revents & POLLIN) != 0) return Collected::kCancelled;
     if ((entries[0].revents & POLLIN) != 0) return Collected::kEnded;
-    if (absl::Now() >= deadline) return Collected::kDeadline;
+    if (absl::Now() >= deadline || (stop && stop())) return Collected::kDeadline;
   }
 }
 
 }  // namespace
 
 absl::StatusOr<ExitReport> RunToCompletion(const Command& original, absl::Duration timeout, uint64_t output_limit_bytes,
-                                           absl::string_view stdin_text) {
+                                           absl::string_view stdin_text, const StopAsked& stop) {
   Command command = original;
   ASSIGN_OR_RETURN(Stream out, Stream::Create(1, output_limit_bytes, command));
   ASSIGN_OR_RETURN(Stream err, Stream::Create(2, output_limit_bytes, command));
@@ -260,7 +262,7 @@ absl::StatusOr<ExitReport> RunToCompletion(const Command& original, absl::Durati
   absl::Time deadline = absl::Now() + timeout;
   ASSIGN_OR_RETURN(Subprocess child, Subprocess::Start(command));
   command = Command();  // our copies of the write ends
-  const Collected collected = Collect(child.pidfd(), out, err, deadline);
+  const Collected collected = Collect(child.pidfd(), out, err, deadline, stop);
   const bool ended = collected == Collected::kEnded;
   if (!ended) child.Kill();
   ASSIGN_OR_RETURN(ExitReport report, child.Wait(absl::Now() + (ended ? absl::Seconds(10) : kDeathGrace)));

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -98,11 +99,15 @@ class Subprocess {
   std::unique_ptr<State> state_;
 };
 
-// Starts, feeds `stdin_text`, collects output (each stream up to `output_limit_bytes`), kills at `timeout`. Output that
-// descendants print after the child's end is not waited for. A Status is our own trouble: the program could not be
-// started.
+// Whether somebody asked to stop; asked every 50 ms by who waits. Empty: nobody does.
+using StopAsked = std::function<bool()>;
+
+// Starts, feeds `stdin_text`, collects output (each stream up to `output_limit_bytes`), kills at `timeout` or when
+// `stop` says so (kTimedOut both). Output that descendants print after the child's end is not waited for. A Status is
+// our own trouble: the program could not be started.
 absl::StatusOr<ExitReport> RunToCompletion(const Command& command, absl::Duration timeout,
-                                           uint64_t output_limit_bytes = 1 << 20, absl::string_view stdin_text = "");
+                                           uint64_t output_limit_bytes = 1 << 20, absl::string_view stdin_text = "",
+                                           const StopAsked& stop = {});
 
 // From now on every RunToCompletion of this process, running or called later, kills its child and returns CANCELLED.
 // For a program that was told to end: its callers unwind, and what they made for a while goes away. There is no way

@@ -71,6 +71,14 @@ TEST(RunToCompletion, ReportsTheSignalThatEndedTheChild) {
   EXPECT_THAT(DescribeExit(report), HasSubstr("Segmentation fault"));
 }
 
+TEST(RunToCompletion, EndsWhenAskedTo) {
+  int asked = 0;
+  const auto report = RunToCompletion(Shell("sleep 1000"), absl::Hours(1), 1000, "", [&] { return ++asked == 3; });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->kind, ExitReport::Kind::kTimedOut);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(RunToCompletion, FeedsStandardInput) {
   std::string text(3 << 20, 'x');
   EXPECT_EQ(RunIt(Shell("wc -c"), kLong, 1 << 20, text).stdout_text, absl::StrCat(text.size(), "\n"));

@@ -14,6 +14,7 @@
 namespace sassay {
 namespace {
 
+constexpr uint64_t kOutputBytes = 1 << 20;
 constexpr const char* kWork = "/work";
 constexpr const char* kPtxas = "/tools/ptxas";
 constexpr const char* kHidden[] = {"/usr/include", "/usr/local", "/usr/share", "/usr/src"};
@@ -71,7 +72,7 @@ absl::StatusOr<std::vector<std::string>> BuildPtxasArguments(const std::string& 
 
 absl::StatusOr<Assembly> AssemblePtx(const Toolchain& toolchain, const sassay::v1::Compilation& untrusted_compilation,
                                      absl::string_view untrusted_ptx, absl::Duration timeout,
-                                     const AllowUnsandboxed* unsandboxed) {
+                                     const AllowUnsandboxed* unsandboxed, const StopAsked& stop) {
   ASSIGN_OR_RETURN(TemporaryDirectory folder, TemporaryDirectory::Create("sassay-ptxas"));
   RETURN_IF_ERROR(WriteFileAtomically(folder.path() / "kernel.ptx", untrusted_ptx));
   std::string work = unsandboxed != nullptr ? folder.path().string() : kWork;
@@ -85,7 +86,7 @@ absl::StatusOr<Assembly> AssemblePtx(const Toolchain& toolchain, const sassay::v
   ASSIGN_OR_RETURN(command, unsandboxed != nullptr ? WrapWithoutSandbox(command, policy, *unsandboxed)
                                                    : WrapInSandbox(command, policy));
   Assembly assembly;
-  ASSIGN_OR_RETURN(assembly.report, RunToCompletion(command, timeout));
+  ASSIGN_OR_RETURN(assembly.report, RunToCompletion(command, timeout, kOutputBytes, "", stop));
   RETURN_IF_ERROR(SandboxFailure(assembly.report));
   if (!assembly.report.Succeeded()) return assembly;
   ASSIGN_OR_RETURN(assembly.cubin, ReadUntrustedFile(folder.path() / "kernel.cubin"));

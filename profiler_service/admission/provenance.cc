@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/steady_time.h"
 #include "common/bundle/elf.h"
 
 namespace sassay::admission {
@@ -13,7 +14,12 @@ namespace {
 
 constexpr size_t kMaxShownOutput = 300;
 
+constexpr int kAttempts = 2;
+constexpr absl::Duration kStopInterval = absl::Milliseconds(50);
+constexpr char kOutOfTime[] = "the run ended before ptxas did";
+
 ProvenanceResult Claimed(std::string reason) { return {v1::PROVENANCE_CLAIMED, std::move(reason)}; }
+ProvenanceResult Unavailable(std::string reason) { return {v1::PROVENANCE_UNAVAILABLE, std::move(reason)}; }
 
 // The last line of what ptxas said, which is the error.
 std::string LastLine(absl::string_view text) {
@@ -23,7 +29,6 @@ std::string LastLine(absl::string_view text) {
 }
 
 std::string FailureText(const ExitReport& report) {
-  if (report.kind == ExitReport::Kind::kTimedOut) return "ptxas did not end in time";
   if (report.kind == ExitReport::Kind::kSignaled) return absl::StrCat("ptxas ended by signal ", report.signal_number);
   return absl::StrCat("ptxas refuses the PTX: ", LastLine(report.stderr_text));
 }
@@ -54,47 +59,53 @@ ProvenanceChecker::ProvenanceChecker(absl::StatusOr<Toolchain> toolchain, Option
     return;
   }
   version_ = toolchain->version;
-  assemble_ = [toolchain = *std::move(toolchain), options](const v1::Compilation& compilation, absl::string_view ptx) {
-    return AssemblePtx(toolchain, compilation, ptx, options.timeout,
-                       options.unsandboxed ? &*options.unsandboxed : nullptr);
+  assemble_ = [toolchain = *std::move(toolchain), options](const v1::Compilation& compilation, absl::string_view ptx,
+                                                           absl::Duration timeout, const StopAsked& stop) {
+    return AssemblePtx(toolchain, compilation, ptx, timeout, options.unsandboxed ? &*options.unsandboxed : nullptr,
+                       stop);
   };
 }
 
 ProvenanceChecker::ProvenanceChecker(Assemble assemble, std::string version, Options options)
     : options_(options), assemble_(std::move(assemble)), version_(std::move(version)) {}
 
-ProvenanceResult ProvenanceChecker::Check(const AdmittedBundle& bundle) {
-  const std::string& digest = bundle.digest();
-  {
-    absl::MutexLock lock(&mutex_);
-    // An entry that is not done belongs to a thread that is computing it.
-    const auto settled = [&] {
-      mutex_.AssertReaderHeld();
-      const auto found = entries_.find(digest);
-      return found == entries_.end() || found->second.done;
-    };
-    mutex_.Await(absl::Condition(&settled));
-    if (const auto found = entries_.find(digest); found != entries_.end()) {
-      recent_.splice(recent_.end(), recent_, found->second.recent);
-      return found->second.result;
-    }
-    entries_[digest];
-  }
-  bool final = false;
-  const ProvenanceResult result = Compute(bundle.bundle(), final);
-  absl::MutexLock lock(&mutex_);
-  Finish(digest, result, final);
-  return result;
+ProvenanceResult ProvenanceChecker::Check(const AdmittedBundle& bundle, absl::Time deadline, const StopAsked& stop) {
+  if (auto known = Recall(bundle.digest(), deadline, stop); known.has_value()) return *std::move(known);
+  Answer answer = Compute(bundle.bundle(), deadline, stop);
+  Finish(bundle.digest(), answer);
+  return answer.result;
 }
 
-void ProvenanceChecker::Finish(const std::string& digest, const ProvenanceResult& result, bool final) {
-  if (!final) {
+absl::optional<ProvenanceResult> ProvenanceChecker::Recall(const std::string& digest, absl::Time deadline,
+                                                           const StopAsked& stop) {
+  absl::MutexLock lock(&mutex_);
+  // An entry that is not done belongs to a thread that is computing it.
+  const auto settled = [&] {
+    mutex_.AssertReaderHeld();
+    const auto found = entries_.find(digest);
+    return found == entries_.end() || found->second.done;
+  };
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&settled), kStopInterval)) {
+    if (SteadyNow() >= deadline || (stop && stop())) return Unavailable(kOutOfTime);
+  }
+  const auto found = entries_.find(digest);
+  if (found == entries_.end()) {
+    entries_[digest];
+    return absl::nullopt;
+  }
+  recent_.splice(recent_.end(), recent_, found->second.recent);
+  return found->second.result;
+}
+
+void ProvenanceChecker::Finish(const std::string& digest, const Answer& answer) {
+  absl::MutexLock lock(&mutex_);
+  if (!answer.final) {
     entries_.erase(digest);
     return;
   }
   Entry& entry = entries_[digest];
   entry.done = true;
-  entry.result = result;
+  entry.result = answer.result;
   entry.recent = recent_.insert(recent_.end(), digest);
   if (recent_.size() > options_.remembered) {
     entries_.erase(recent_.front());
@@ -102,28 +113,45 @@ void ProvenanceChecker::Finish(const std::string& digest, const ProvenanceResult
   }
 }
 
-ProvenanceResult ProvenanceChecker::Compute(const v1::Bundle& bundle, bool& final) const {
-  final = false;
-  if (!assemble_) return Claimed(absl::StrCat("this service has no ptxas: ", unavailable_));
+ProvenanceChecker::Answer ProvenanceChecker::Compute(const v1::Bundle& bundle, absl::Time deadline,
+                                                     const StopAsked& stop) const {
+  if (!assemble_) return {Claimed(absl::StrCat("this service has no ptxas: ", unavailable_)), false};
   if (bundle.compilation().toolkit_version() != version_) {
-    final = true;
-    return Claimed(absl::StrCat("compiled with CUDA ", bundle.compilation().toolkit_version(), ", this service has ",
-                                version_, "; compile with that release to have it verified"));
+    return {Claimed(absl::StrCat("compiled with CUDA ", bundle.compilation().toolkit_version(), ", this service has ",
+                                 version_, "; compile with that release to have it verified")),
+            true};
   }
-  const auto assembly = assemble_(bundle.compilation(), bundle.ptx());
-  if (!assembly.ok()) {
-    final = absl::IsInvalidArgument(assembly.status());
-    return Claimed(std::string(assembly.status().message()));
+  Answer answer;
+  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    const absl::Duration timeout = std::min(options_.timeout, deadline - SteadyNow());
+    if (timeout <= absl::ZeroDuration() || (stop && stop())) return {Unavailable(kOutOfTime), false};
+    const auto assembly = assemble_(bundle.compilation(), bundle.ptx(), timeout, stop);
+    if (absl::IsInvalidArgument(assembly.status())) return {Claimed(std::string(assembly.status().message())), true};
+    answer = assembly.ok() ? Judge(bundle, *assembly, timeout)
+                           : Answer{Unavailable(std::string(assembly.status().message())), false};
+    if (answer.final) break;
   }
-  if (!assembly->report.Succeeded() && SandboxFailed(assembly->report)) {
-    return Claimed(absl::StrCat("the sandbox failed: ", LastLine(assembly->report.stderr_text)));
+  return answer;
+}
+
+ProvenanceChecker::Answer ProvenanceChecker::Judge(const v1::Bundle& bundle, const Assembly& assembly,
+                                                   absl::Duration timeout) const {
+  if (assembly.report.kind == ExitReport::Kind::kTimedOut) {
+    const bool whole = timeout == options_.timeout && assembly.report.wall >= timeout;
+    if (!whole) return {Unavailable(kOutOfTime), false};
+    return {Unavailable(absl::StrCat("ptxas did not end within ", absl::FormatDuration(timeout))), true};
   }
-  final = assembly->report.kind != ExitReport::Kind::kTimedOut;
-  if (!assembly->report.Succeeded()) return Claimed(FailureText(assembly->report));
-  if (assembly->cubin == bundle.cubin()) return {v1::PROVENANCE_VERIFIED, ""};
-  return Claimed(absl::StrCat("ptxas makes another cubin of the PTX (", assembly->cubin.size(), " bytes instead of ",
-                              bundle.cubin().size(), "; the first difference is in ",
-                              FirstDifference(bundle.cubin(), assembly->cubin), ")"));
+  if (assembly.report.Succeeded()) {
+    if (assembly.cubin == bundle.cubin()) return {{v1::PROVENANCE_VERIFIED, ""}, true};
+    return {Claimed(absl::StrCat("ptxas makes another cubin of the PTX (", assembly.cubin.size(), " bytes instead of ",
+                                 bundle.cubin().size(), "; the first difference is in ",
+                                 FirstDifference(bundle.cubin(), assembly.cubin), ")")),
+            true};
+  }
+  if (SandboxFailed(assembly.report)) {
+    return {Unavailable(absl::StrCat("the sandbox failed: ", LastLine(assembly.report.stderr_text))), false};
+  }
+  return {Claimed(FailureText(assembly.report)), true};
 }
 
 }  // namespace sassay::admission

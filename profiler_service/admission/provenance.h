@@ -33,12 +33,14 @@ struct ProvenanceResult {
 //
 // Life cycle: made once for the service. Threads: thread-safe; two threads that ask for one digest wait for one run of
 // ptxas. Ownership: holds everything by value.
-// Failure: none; what cannot be checked is CLAIMED with the reason. Answers about the bundle are remembered, our own
-// troubles (no ptxas, no sandbox) are not.
+// Failure: none; what cannot be checked is CLAIMED or, where a second submission may end better, UNAVAILABLE, with the
+// reason. Answers about the bundle are remembered, and so is PTX on which ptxas spent all the time there is; other
+// troubles of ours (no ptxas, no sandbox, which is tried twice) are not.
 class ProvenanceChecker {
  public:
-  // How PTX becomes a cubin; AssemblePtx with this machine's toolkit, or a test's own.
-  using Assemble = std::function<absl::StatusOr<Assembly>(const sassay::v1::Compilation&, absl::string_view ptx)>;
+  // How PTX becomes a cubin within `timeout`; AssemblePtx with this machine's toolkit, or a test's own.
+  using Assemble = std::function<absl::StatusOr<Assembly>(const sassay::v1::Compilation&, absl::string_view ptx,
+                                                          absl::Duration timeout, const StopAsked& stop)>;
 
   struct Options {
     // ptxas on the largest known PTX takes 20 s.
@@ -54,7 +56,9 @@ class ProvenanceChecker {
   // Uses `assemble`, whose ptxas has the release `version`.
   ProvenanceChecker(Assemble assemble, std::string version, Options options);
 
-  ProvenanceResult Check(const AdmittedBundle& bundle) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Answers at `deadline` (of SteadyNow) at the latest, and at once when `stop` says so: UNAVAILABLE then.
+  ProvenanceResult Check(const AdmittedBundle& bundle, absl::Time deadline = absl::InfiniteFuture(),
+                         const StopAsked& stop = {}) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Release of ptxas ("13.0.88"); empty where there is none. For GetCapabilities.
   const std::string& toolkit_version() const { return version_; }
@@ -66,10 +70,16 @@ class ProvenanceChecker {
     std::list<std::string>::iterator recent;
   };
 
-  // `final` says whether the answer may be remembered.
-  ProvenanceResult Compute(const sassay::v1::Bundle& bundle, bool& final) const;
-  void Finish(const std::string& digest, const ProvenanceResult& result, bool final)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Answer {
+    ProvenanceResult result;
+    bool final = false;  // may be remembered
+  };
+  // The remembered answer; or nothing, and the entry is this thread's to compute; or that time is up.
+  absl::optional<ProvenanceResult> Recall(const std::string& digest, absl::Time deadline, const StopAsked& stop)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  Answer Compute(const sassay::v1::Bundle& bundle, absl::Time deadline, const StopAsked& stop) const;
+  Answer Judge(const sassay::v1::Bundle& bundle, const Assembly& assembly, absl::Duration timeout) const;
+  void Finish(const std::string& digest, const Answer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
   Assemble assemble_;

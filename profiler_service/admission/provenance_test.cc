@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "common/base/steady_time.h"
 #include "common/bundle/elf.h"
 #include "profiler_service/admission/testing/example_bundle.h"
 
@@ -35,7 +36,8 @@ struct FixedPtxas {
   std::string cubin;
   std::atomic<int> runs{0};
   ProvenanceChecker::Assemble Assemble() {
-    return [this](const v1::Compilation&, absl::string_view) -> absl::StatusOr<Assembly> {
+    return [this](const v1::Compilation&, absl::string_view, absl::Duration,
+                  const StopAsked&) -> absl::StatusOr<Assembly> {
       ++runs;
       sassay::Assembly assembly;
       assembly.cubin = cubin;
@@ -82,14 +84,14 @@ TEST(Provenance, WithoutAToolkitEverythingIsClaimedWithWhatToDo) {
   EXPECT_THAT(checker.Check(Admitted(ExampleBundle())).reason, HasSubstr("install it"));
 }
 
-TEST(Provenance, OurOwnTroubleIsNotRemembered) {
+TEST(Provenance, OurOwnTroubleIsTriedTwiceAndNotRemembered) {
   const AdmittedBundle bundle = Admitted(ExampleBundle());
   int runs = 0;
   ProvenanceChecker checker(
-      [&](const v1::Compilation&, absl::string_view) -> absl::StatusOr<Assembly> {
-        if (++runs == 1) return absl::FailedPreconditionError("no user namespaces");
+      [&](const v1::Compilation&, absl::string_view, absl::Duration, const StopAsked&) -> absl::StatusOr<Assembly> {
+        if (++runs <= 3) return absl::FailedPreconditionError("no user namespaces");
         Assembly assembly;
-        if (runs == 2) {
+        if (runs <= 5) {
           assembly.report.exit_code = 1;
           assembly.report.stderr_text = "bwrap: out of luck\n";
         } else {
@@ -98,9 +100,70 @@ TEST(Provenance, OurOwnTroubleIsNotRemembered) {
         return assembly;
       },
       kVersion, {});
-  EXPECT_THAT(checker.Check(bundle).reason, HasSubstr("no user namespaces"));
+  const ProvenanceResult failed = checker.Check(bundle);
+  EXPECT_EQ(failed.provenance, v1::PROVENANCE_UNAVAILABLE);
+  EXPECT_THAT(failed.reason, HasSubstr("no user namespaces"));
   EXPECT_THAT(checker.Check(bundle).reason, HasSubstr("the sandbox failed: bwrap: out of luck"));
+  EXPECT_EQ(runs, 4);
   EXPECT_EQ(checker.Check(bundle).provenance, v1::PROVENANCE_VERIFIED);
+}
+
+// A ptxas that spends what it is given.
+ProvenanceChecker::Assemble Endless(int& runs) {
+  return [&runs](const v1::Compilation&, absl::string_view, absl::Duration timeout,
+                 const StopAsked&) -> absl::StatusOr<Assembly> {
+    ++runs;
+    Assembly assembly;
+    assembly.report.kind = ExitReport::Kind::kTimedOut;
+    assembly.report.wall = timeout;
+    return assembly;
+  };
+}
+
+TEST(Provenance, ATimeOutIsNobodysFaultAndRemembered) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  int runs = 0;
+  ProvenanceChecker checker(Endless(runs), kVersion, {});
+  for (int i = 0; i < 2; ++i) {
+    const ProvenanceResult result = checker.Check(bundle);
+    EXPECT_EQ(result.provenance, v1::PROVENANCE_UNAVAILABLE);
+    EXPECT_THAT(result.reason, HasSubstr("did not end within 2m"));
+  }
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(Provenance, ATimeOutByTheRunsDeadlineSaysNothingOfThePtx) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  int runs = 0;
+  ProvenanceChecker checker(Endless(runs), kVersion, {});
+  EXPECT_EQ(checker.Check(bundle, SteadyNow() + absl::Seconds(60)).provenance, v1::PROVENANCE_UNAVAILABLE);
+  const int after_first = runs;
+  EXPECT_GE(after_first, 1);
+  checker.Check(bundle, SteadyNow() + absl::Seconds(60));
+  EXPECT_GT(runs, after_first);
+  const int after_second = runs;
+  EXPECT_EQ(checker.Check(bundle, SteadyNow()).provenance, v1::PROVENANCE_UNAVAILABLE);
+  EXPECT_EQ(runs, after_second);
+}
+
+TEST(Provenance, WhoWaitsForAnothersRunCanBeStopped) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  absl::Notification begun, go_on;
+  ProvenanceChecker checker(
+      [&](const v1::Compilation&, absl::string_view, absl::Duration, const StopAsked&) -> absl::StatusOr<Assembly> {
+        begun.Notify();
+        go_on.WaitForNotification();
+        Assembly assembly;
+        assembly.cubin = bundle.bundle().cubin();
+        return assembly;
+      },
+      kVersion, {});
+  std::thread one([&] { checker.Check(bundle); });
+  begun.WaitForNotification();
+  EXPECT_EQ(checker.Check(bundle, absl::InfiniteFuture(), [] { return true; }).provenance, v1::PROVENANCE_UNAVAILABLE);
+  EXPECT_EQ(checker.Check(bundle, SteadyNow()).provenance, v1::PROVENANCE_UNAVAILABLE);
+  go_on.Notify();
+  one.join();
 }
 
 TEST(Provenance, TwoThreadsShareOneRun) {
@@ -108,7 +171,7 @@ TEST(Provenance, TwoThreadsShareOneRun) {
   absl::Notification begun, go_on;
   std::atomic<int> runs{0};
   ProvenanceChecker checker(
-      [&](const v1::Compilation&, absl::string_view) -> absl::StatusOr<Assembly> {
+      [&](const v1::Compilation&, absl::string_view, absl::Duration, const StopAsked&) -> absl::StatusOr<Assembly> {
         ++runs;
         begun.Notify();
         go_on.WaitForNotification();
@@ -191,6 +254,20 @@ TEST_F(RealPtxas, OptionsThatNameFilesAreNotRun) {
     EXPECT_EQ(result.provenance, v1::PROVENANCE_CLAIMED);
     EXPECT_THAT(result.reason, HasSubstr(option));
   }
+}
+
+TEST_F(RealPtxas, EndsWhenAskedTo) {
+  v1::Bundle bundle = Example();
+  std::string body;
+  for (int i = 0; i < 200'000; ++i) absl::StrAppend(&body, "mad.lo.s32 %r1, %r1, %r1, ", i, ";\n");
+  bundle.mutable_ptx()->append(
+      absl::StrCat(".visible .entry slow(.param .u64 out) {\n.reg .b32 %r<4>;\n.reg .b64 %rd;\n",
+                   "mov.u32 %r1, %tid.x;\n", body, "ld.param.u64 %rd, [out];\nst.global.u32 [%rd], %r1;\nret;\n}\n"));
+  const absl::Time start = SteadyNow();
+  const ProvenanceResult result =
+      checker_->Check(Admitted(bundle), absl::InfiniteFuture(), [&] { return SteadyNow() > start + absl::Seconds(1); });
+  EXPECT_EQ(result.provenance, v1::PROVENANCE_UNAVAILABLE) << result.reason;
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(20));
 }
 
 TEST_F(RealPtxas, PtxThatPtxasRefusesIsClaimedWithItsWords) {

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "profiler_service/evaluate/evaluate.h"
@@ -143,7 +144,7 @@ class JobRun {
     }
     if (auto refusal = TakeSeeds()) return refusal;
     if (auto refusal = AdmitBundle()) return refusal;
-    CheckProvenance();
+    if (auto refusal = CheckProvenance()) return refusal;
     if (auto refusal = TakeSeat()) return refusal;
     if (auto refusal = LoadReference()) return refusal;
     DescribeBundle();
@@ -219,10 +220,16 @@ class JobRun {
     return absl::nullopt;
   }
 
-  void CheckProvenance() {
-    const admission::ProvenanceResult provenance = parts_.provenance(*bundle_);
+  absl::optional<Failure> CheckProvenance() {
+    const admission::ProvenanceResult provenance =
+        parts_.provenance(*bundle_, deadline_, [this] { return !Goes(); });
     seen_.provenance = provenance.provenance;
-    if (!provenance.reason.empty()) seen_.notes.push_back(absl::StrCat("provenance: CLAIMED: ", provenance.reason));
+    if (!provenance.reason.empty()) {
+      seen_.notes.push_back(absl::StrCat("provenance: ", EnumName(provenance.provenance), ": ", provenance.reason));
+    }
+    if (SteadyNow() < deadline_ || !Goes()) return absl::nullopt;
+    return Refusal(sassay::v1::VERDICT_CODE_QUEUE_DEADLINE,
+                   "run_deadline passed while ptxas checked where the cubin comes from; ask for a longer one");
   }
 
   void DescribeBundle() {

@@ -36,8 +36,9 @@ struct PipelineParts {
   std::vector<std::unique_ptr<Lane>> lanes;
   // Outlives the pipeline.
   const WorkloadCatalog* catalog = nullptr;
-  // Whether the PTX gives the cubin.
-  std::function<admission::ProvenanceResult(const admission::AdmittedBundle&)> provenance;
+  // Whether the PTX gives the cubin: ProvenanceChecker::Check; the deadline is of SteadyNow.
+  std::function<admission::ProvenanceResult(const admission::AdmittedBundle&, absl::Time deadline, const StopAsked&)>
+      provenance;
   // The bytes of a bundle that an operator approved as a reference, by SHA-256; NOT_FOUND otherwise.
   std::function<absl::StatusOr<std::string>(absl::string_view sha256)> trusted_bundle;
   evaluate::SeedPool seeds;

@@ -120,7 +120,7 @@ class PipelineTest : public testing::Test {
     parts.usual_run_deadline = usual_run_deadline_;
     parts.probe_every = absl::Milliseconds(1);
     parts.catalog = &WorkloadCatalog::BuiltIn();
-    parts.provenance = [](const admission::AdmittedBundle&) {
+    parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
       return admission::ProvenanceResult{PROVENANCE_VERIFIED, ""};
     };
     parts.trusted_bundle = [](absl::string_view) { return absl::NotFoundError("no such reference"); };

@@ -83,8 +83,9 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.catalog = options.catalog;
   parts.usual_run_deadline = options.usual_run_deadline;
   parts.barred_digests_file = options.state / "barred_digests";
-  parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle) {
-    return checker->Check(bundle);
+  parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle,
+                                                            absl::Time deadline, const StopAsked& stop) {
+    return checker->Check(bundle, deadline, stop);
   };
   parts.trusted_bundle = [workloads = options.workloads](absl::string_view sha256) {
     return TrustedBundle(workloads, sha256);
