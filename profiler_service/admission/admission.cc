@@ -45,6 +45,11 @@ Complaint CheckSizes(const v1::Bundle& bundle, const Limits& limits) {
     return Rejection{v1::VERDICT_CODE_PLAN_LIMIT, "ptx",
                      absl::StrCat(bundle.ptx().size(), " bytes, at most ", limits.max_ptx_bytes)};
   }
+  if (bundle.compilation().toolkit_version().size() > limits.max_text_bytes) {
+    return Rejection{
+        v1::VERDICT_CODE_PLAN_LIMIT, "compilation.toolkit_version",
+        absl::StrCat(bundle.compilation().toolkit_version().size(), " bytes of text, at most ", limits.max_text_bytes)};
+  }
   return absl::nullopt;
 }
 

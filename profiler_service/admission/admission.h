@@ -49,6 +49,9 @@ struct Limits {
   uint64_t max_relocations = 1'000'000;
   uint32_t max_streams = 256;
   uint32_t max_assumptions = 10'000;
+  // Text that messages and verdicts repeat: warnings of capture, source lines, the toolkit's version. In bytes each.
+  uint32_t max_warnings = 64;
+  uint64_t max_text_bytes = 1'000;
   // Bytes that copies, uploads and fills of one call may write; an absurd fill would hold the device for minutes.
   uint64_t max_transfer_bytes = uint64_t{1} << 40;
   // Rows of the same: each is a transfer of its own for the driver, however short it is.

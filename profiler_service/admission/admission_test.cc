@@ -253,6 +253,25 @@ INSTANTIATE_TEST_SUITE_P(
                "BUNDLE_MALFORMED plans[0].profile: UNSPECIFIED"}),
     NameOf);
 
+// All of it is repeated in messages and verdicts, which are kept.
+INSTANTIATE_TEST_SUITE_P(
+    Text, DamagedBundle,
+    ::testing::Values(
+        Damage{"LongWarning", [](Bundle& b) { Plan(b).add_warnings(std::string(1001, 'w')); },
+               "PLAN_LIMIT plans[0].warnings[0]: 1001 bytes of text, at most 1000"},
+        Damage{"ManyWarnings",
+               [](Bundle& b) {
+                 for (int i = 0; i < 65; ++i) Plan(b).add_warnings("w");
+               },
+               "PLAN_LIMIT plans[0].warnings: 65 warnings, at most 64"},
+        Damage{"LineOfAStep", [](Bundle& b) { Plan(b).mutable_steady(0)->set_source_line(std::string(1001, 'l')); },
+               "PLAN_LIMIT plans[0].steady[0].source_line: 1001 bytes of text"},
+        Damage{"LineOfABuffer", [](Bundle& b) { Plan(b).mutable_buffers(3)->set_source_line(std::string(1001, 'l')); },
+               "PLAN_LIMIT plans[0].buffers[3].source_line: 1001 bytes of text"},
+        Damage{"Toolkit", [](Bundle& b) { b.mutable_compilation()->set_toolkit_version(std::string(1001, '1')); },
+               "PLAN_LIMIT compilation.toolkit_version: 1001 bytes of text"}),
+    NameOf);
+
 INSTANTIATE_TEST_SUITE_P(
     Buffers, DamagedBundle,
     ::testing::Values(

@@ -62,7 +62,24 @@ Complaint PlanChecker::CheckHead() const {
     return Refuse(v1::VERDICT_CODE_BUNDLE_MALFORMED, path_ + ".profile",
                   absl::StrCat(EnumName(plan_.profile()), ", expected STRICT or LENIENT"));
   }
+  return CheckWarnings();
+}
+
+Complaint PlanChecker::CheckWarnings() const {
+  if (static_cast<uint32_t>(plan_.warnings_size()) > limits_.max_warnings) {
+    return Refuse(v1::VERDICT_CODE_PLAN_LIMIT, path_ + ".warnings",
+                  absl::StrCat(plan_.warnings_size(), " warnings, at most ", limits_.max_warnings));
+  }
+  for (int i = 0; i < plan_.warnings_size(); ++i) {
+    if (auto complaint = CheckText(plan_.warnings(i), absl::StrCat(path_, ".warnings[", i, "]"))) return complaint;
+  }
   return absl::nullopt;
+}
+
+Complaint PlanChecker::CheckText(absl::string_view text, const std::string& path) const {
+  if (text.size() <= limits_.max_text_bytes) return absl::nullopt;
+  return Refuse(v1::VERDICT_CODE_PLAN_LIMIT, path,
+                absl::StrCat(text.size(), " bytes of text, at most ", limits_.max_text_bytes));
 }
 
 // ---- buffers ----
@@ -116,6 +133,7 @@ Complaint PlanChecker::CheckTensor(const v1::TensorSpec& tensor, BufferKind kind
 Complaint PlanChecker::CheckBuffer(int index) {
   const v1::Buffer& buffer = plan_.buffers(index);
   const std::string path = absl::StrCat(path_, ".buffers[", index, "]");
+  if (auto complaint = CheckText(buffer.source_line(), path + ".source_line")) return complaint;
   if (IsTensor(buffer.kind())) {
     memory_bytes_ += buffer.size_bytes();
     return absl::nullopt;
@@ -244,6 +262,7 @@ Complaint PlanChecker::CheckSteps(const Steps& steps, bool setup) {
 }
 
 Complaint PlanChecker::CheckOrder(const Step& step, int index, const std::string& path) const {
+  if (auto complaint = CheckText(step.source_line(), path + ".source_line")) return complaint;
   if (step.stream() >= limits_.max_streams) {
     return Refuse(v1::VERDICT_CODE_PLAN_LIMIT, path + ".stream",
                   absl::StrCat(step.stream(), ", at most ", limits_.max_streams, " streams"));

@@ -38,6 +38,8 @@ class PlanChecker {
   using Steps = google::protobuf::RepeatedPtrField<sassay::v1::Step>;
 
   Complaint CheckHead() const;
+  Complaint CheckWarnings() const;
+  Complaint CheckText(absl::string_view text, const std::string& path) const;
   Complaint CheckBuffers();
   Complaint CheckTensors() const;
   Complaint CheckTensor(const sassay::v1::TensorSpec& tensor, sassay::v1::BufferKind kind, int index) const;

@@ -19,6 +19,8 @@ namespace {
 namespace v1 = sassay::v1;
 
 constexpr size_t kMaxPropertyBytes = 8192;  // a kernel's symbol may be in it
+// Admission takes no more.
+constexpr int kMaxWarnings = 64;
 
 // The two lists of a plan, still with provisional buffer numbers.
 struct Lists {
@@ -220,7 +222,13 @@ void AddWarnings(const Record& record, const PlanContext& context, std::set<std:
   });
   if (hoisted > 0)
     warnings.insert(absl::StrCat(hoisted, " allocation(s) inside run() are made before the timed region"));
-  for (const std::string& warning : warnings) plan.add_warnings(warning);
+  for (const std::string& warning : warnings) {
+    if (plan.warnings_size() == kMaxWarnings - 1) {
+      plan.add_warnings(absl::StrCat("and ", warnings.size() - plan.warnings_size(), " warnings more"));
+      break;
+    }
+    plan.add_warnings(warning);
+  }
 }
 
 bool HasLaunch(const std::vector<v1::Step>& steps) {
