@@ -49,6 +49,14 @@ std::filesystem::path LinkTarget(std::filesystem::path path) {
   return path;
 }
 
+// Only root gives files away; for others the group may go.
+void KeepOwner(const std::filesystem::path& path, int fd) {
+  struct stat former {};
+  if (::stat(path.c_str(), &former) != 0 || !S_ISREG(former.st_mode)) return;
+  if (::fchown(fd, former.st_uid, former.st_gid) == 0) return;
+  if (::fchown(fd, static_cast<uid_t>(-1), former.st_gid) != 0) return;
+}
+
 absl::Status TooLarge(const std::filesystem::path& path, uint64_t limit_bytes) {
   return absl::ResourceExhaustedError(
       absl::StrCat(path.string(), " is larger than the limit of ", limit_bytes, " bytes"));
@@ -93,11 +101,18 @@ absl::StatusOr<std::string> ReadUntrustedFile(const std::filesystem::path& path,
 }
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content) {
+  struct stat former {};
+  const bool there = ::stat(path.c_str(), &former) == 0 && S_ISREG(former.st_mode);
+  return WriteFileAtomically(path, content, there ? former.st_mode & 07777 : 0666 & ~Umask());
+}
+
+absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content, mode_t mode) {
   const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
   std::string temporary = (directory / absl::StrCat(".", path.filename().string(), ".XXXXXX")).string();
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("create", temporary);
-  ::fchmod(fd.get(), 0666 & ~Umask());
+  KeepOwner(path, fd.get());
+  ::fchmod(fd.get(), mode);
   absl::Status status = WriteAll(fd.get(), content, temporary);
   if (status.ok() && ::fsync(fd.get()) != 0) status = ErrnoStatus("sync", temporary);
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoStatus("rename to", path);

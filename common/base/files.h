@@ -2,6 +2,8 @@
 #ifndef SASSAY_COMMON_BASE_FILES_H_
 #define SASSAY_COMMON_BASE_FILES_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -22,8 +24,11 @@ absl::StatusOr<std::string> ReadUntrustedFile(const std::filesystem::path& path,
                                               uint64_t limit_bytes = uint64_t{1} << 30);
 
 // Writes beside `path`, syncs, and renames: a reader sees the old content or the new, never a mixture, and after a
-// crash the new content is on disk if OK was returned.
+// crash the new content is on disk if OK was returned. A file that was there keeps its mode and, where we may, its
+// owner.
 absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content);
+// The same with this mode, whatever the umask says.
+absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string_view content, mode_t mode);
 
 // Writes where a person said: links are followed, and what is no regular file (/dev/null, a pipe) is written to as it
 // stands. A regular file is replaced as by WriteFileAtomically. INVALID_ARGUMENT for a directory.

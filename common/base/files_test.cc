@@ -21,6 +21,23 @@ TEST(Files, WrittenContentIsReadBackAndNoTemporaryRemains) {
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }
 
+TEST(Files, AFileThatIsReplacedKeepsItsModeAndOwner) {
+  auto directory = TemporaryDirectory::Create("files_test");
+  ASSERT_TRUE(directory.ok());
+  const auto path = directory->path() / "x";
+  ASSERT_TRUE(WriteFileAtomically(path, "one").ok());
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  const bool given_away = getuid() == 0 && chown(path.c_str(), 65534, 65534) == 0;
+  ASSERT_TRUE(WriteFileAtomically(path, "two").ok());
+  struct stat facts {};
+  ASSERT_EQ(stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0640u);
+  EXPECT_EQ(facts.st_uid, given_away ? 65534 : getuid());
+  ASSERT_TRUE(WriteFileAtomically(path, "three", 0644).ok());
+  ASSERT_EQ(stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0644u);
+}
+
 TEST(Files, MissingFileIsNotFoundAndNamesThePath) {
   const auto content = ReadFile("/nowhere/at/all");
   EXPECT_EQ(content.status().code(), absl::StatusCode::kNotFound);

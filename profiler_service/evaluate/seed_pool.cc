@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/fd.h"
 #include "common/base/files.h"
+#include "common/base/random.h"
 #include "common/base/status_macros.h"
 
 namespace sassay::evaluate {
@@ -29,12 +29,6 @@ std::string Hmac(const std::string& secret, const std::string& text) {
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &size);
   return std::string(reinterpret_cast<const char*>(digest), size);
-}
-
-std::string RandomBytes(size_t count) {
-  std::string bytes(count, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) != 1) abort();
-  return bytes;
 }
 
 bool IsLowerHex(absl::string_view text) {

@@ -12,10 +12,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "common/base/fd.h"
 
 namespace sassay::api {
@@ -39,9 +40,12 @@ struct TokenEntry {
 // INVALID_ARGUMENT names the line.
 absl::StatusOr<std::vector<TokenEntry>> ParseTokenFile(absl::string_view content);
 
-// Adds a token for `name` and returns it; it is written nowhere else. The file is created if missing.
+// Adds a token for `name` and returns it; it is written nowhere else. The file is created if missing. One that
+// is there keeps its owner and mode, because the service that reads it may be another user; where we may not give it
+// back, FAILED_PRECONDITION says what to do, and the change is made all the same. Callers in several processes take
+// turns.
 absl::StatusOr<std::string> AddToken(const std::filesystem::path& file, const std::string& name, Role role);
-// Removes every token of `name`. NOT_FOUND if there is none.
+// Removes every token of `name`. NOT_FOUND if there is none; else as AddToken.
 absl::Status RevokeTokens(const std::filesystem::path& file, const std::string& name);
 
 const char* RoleName(Role role);
@@ -55,15 +59,22 @@ struct Caller {
   std::string token_sha256;  // empty: the service asks for no token
 };
 
-// Answers who a token belongs to, and follows the file: a change takes effect at once, without a restart. A file that
-// turned unreadable in its syntax leaves the former tokens in force (and is logged); a file that was removed admits
-// nobody. Thread-safe.
+// What a new reading of the file brought: "NAME ROLE", one per token.
+struct TokenChange {
+  std::vector<std::string> added, removed;
+};
+
+// Answers who a token belongs to, and follows the file: a change takes effect at once (within five seconds behind a
+// link, a mount or on NFS), without a restart. A mistake in the syntax leaves the former tokens in force (and is
+// logged); a file that is gone or may not be read admits nobody. Thread-safe.
 class TokenRegistry {
  public:
   // Without a file: everybody is `everybody`.
   explicit TokenRegistry(Caller everybody);
-  // Reads `file` and watches its directory. INVALID_ARGUMENT, NOT_FOUND; UNAVAILABLE if it cannot be watched.
-  static absl::StatusOr<std::unique_ptr<TokenRegistry>> Open(const std::filesystem::path& file);
+  // Reads `file`, watches its directory, and looks at the file each `interval` beside that. INVALID_ARGUMENT,
+  // NOT_FOUND; UNAVAILABLE if it cannot be watched.
+  static absl::StatusOr<std::unique_ptr<TokenRegistry>> Open(const std::filesystem::path& file,
+                                                             absl::Duration interval = absl::Seconds(5));
   ~TokenRegistry();
 
   // `authorization` is the header's value, empty if absent. UNAUTHENTICATED says what to do.
@@ -71,24 +82,28 @@ class TokenRegistry {
   // Whether what Authenticate once said still holds.
   bool StillValid(const Caller& caller) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Called after each change, on the watching thread. Set once, before calls arrive.
-  void OnChange(std::function<void()> changed) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Called after each reading, on the watching thread. Set once, before calls arrive.
+  void OnChange(std::function<void(const TokenChange&)> changed) ABSL_LOCKS_EXCLUDED(mutex_);
   // Reads the file again now.
   absl::Status Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  using Entries = std::unordered_map<std::string, TokenEntry>;  // by sha256
+  using Entries = std::map<std::string, TokenEntry>;  // by sha256
 
-  TokenRegistry(std::filesystem::path file, UniqueFd inotify, UniqueFd stop);
-  void Watch();
+  TokenRegistry(std::filesystem::path file, absl::Duration interval, UniqueFd inotify, UniqueFd stop);
+  // Reads the file again whenever it looks different from `seen`.
+  void Watch(std::string seen);
+  std::string Look() const;
+  static TokenChange Compare(const Entries& before, const Entries& after);
 
   const std::filesystem::path file_;
   const bool open_to_all_;
   const Caller everybody_;
+  const absl::Duration interval_ = absl::InfiniteDuration();
   const UniqueFd inotify_, stop_;
   mutable absl::Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
-  std::function<void()> changed_ ABSL_GUARDED_BY(mutex_) = [] {};
+  std::function<void(const TokenChange&)> changed_ ABSL_GUARDED_BY(mutex_) = [](const TokenChange&) {};
   std::thread watcher_;
 };
 

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -54,7 +58,7 @@ TEST_F(TokensTest, ARevokedTokenStopsWorkingWithoutARestart) {
   const Caller caller = *registry->Authenticate(Bearer(ann));
   absl::Mutex mutex;
   bool revoked = false;
-  registry->OnChange([&] {
+  registry->OnChange([&](const TokenChange&) {
     absl::MutexLock lock(&mutex);
     revoked = !registry->StillValid(caller);
   });
@@ -90,6 +94,86 @@ TEST_F(TokensTest, ARemovedFileAdmitsNobody) {
   std::filesystem::remove(file_);
   ASSERT_TRUE(registry->Reload().ok());
   EXPECT_FALSE(registry->Authenticate(Bearer(ann)).ok());
+}
+
+TEST_F(TokensTest, AFileThatCannotBeReadAdmitsNobody) {
+  const std::string ann = Add("ann", Role::kTenant);
+  const auto registry = *TokenRegistry::Open(file_);
+  std::filesystem::remove(file_);
+  std::filesystem::create_directory(file_);  // unreadable for root, too
+  ASSERT_TRUE(registry->Reload().ok());
+  EXPECT_FALSE(registry->Authenticate(Bearer(ann)).ok());
+}
+
+TEST_F(TokensTest, ChangesKeepOwnerAndModeForTheServiceThatReads) {
+  Add("ann", Role::kTenant);
+  struct stat facts {};
+  ASSERT_EQ(stat(file_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0644u);
+  ASSERT_EQ(chmod(file_.c_str(), 0640), 0);
+  const bool given_away = getuid() == 0 && chown(file_.c_str(), 65534, 65534) == 0;
+  Add("bob", Role::kTenant);
+  ASSERT_TRUE(RevokeTokens(file_, "ann").ok());
+  ASSERT_EQ(stat(file_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 0640u);
+  EXPECT_EQ(facts.st_uid, given_away ? 65534 : getuid());
+}
+
+TEST_F(TokensTest, RevocationReadsLinesAsTheServiceDoes) {
+  const std::string digest = Sha256Hex("x");
+  ASSERT_TRUE(WriteFileAtomically(file_, absl::StrCat("ann tenant sha256:", digest, "\r\n  ann admin sha256:",
+                                                      Sha256Hex("y"), "\n# ann\nbob tenant sha256:", digest, "\r\n"))
+                  .ok());
+  ASSERT_TRUE(RevokeTokens(file_, "ann").ok());
+  EXPECT_EQ(*ReadFile(file_), absl::StrCat("# ann\nbob tenant sha256:", digest, "\r\n"));
+}
+
+TEST_F(TokensTest, ALinkStaysALinkAndWhatChangesBehindItIsSeen) {
+  const auto real = directory_.path() / "elsewhere" / "tokens", link = directory_.path() / "link";
+  std::filesystem::create_directory(real.parent_path());
+  const std::string ann = *AddToken(real, "ann", Role::kTenant);
+  std::filesystem::create_symlink(real, link);
+  const std::string bob = *AddToken(link, "bob", Role::kTenant);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  const auto registry = *TokenRegistry::Open(link, absl::Milliseconds(1));
+  const Caller caller = *registry->Authenticate(Bearer(ann));
+  absl::Mutex mutex;
+  bool revoked = false;
+  registry->OnChange([&](const TokenChange&) {
+    absl::MutexLock lock(&mutex);
+    revoked = !registry->StillValid(caller);
+  });
+  ASSERT_TRUE(RevokeTokens(real, "ann").ok());
+  absl::MutexLock lock(&mutex);
+  EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&revoked), absl::Seconds(30)));
+}
+
+TEST_F(TokensTest, AReadingSaysWhatChanged) {
+  Add("ann", Role::kTenant);
+  Add("bob", Role::kAdmin);
+  const auto registry = *TokenRegistry::Open(file_);
+  absl::Mutex mutex;
+  TokenChange seen;
+  registry->OnChange([&](const TokenChange& change) {
+    absl::MutexLock lock(&mutex);
+    for (const std::string& name : change.added) seen.added.push_back(name);
+    for (const std::string& name : change.removed) seen.removed.push_back(name);
+  });
+  ASSERT_TRUE(RevokeTokens(file_, "bob").ok());
+  Add("eve", Role::kTenant);
+  ASSERT_TRUE(registry->Reload().ok());
+  absl::MutexLock lock(&mutex);
+  EXPECT_THAT(seen.added, testing::ElementsAre("eve tenant"));
+  EXPECT_THAT(seen.removed, testing::ElementsAre("bob admin"));
+}
+
+TEST_F(TokensTest, TokensMadeAtTheSameTimeAreAllKept) {
+  std::vector<std::thread> makers;
+  for (int i = 0; i < 20; ++i) {
+    makers.emplace_back([this, i] { Add(absl::StrCat("tenant", i), Role::kTenant); });
+  }
+  for (std::thread& maker : makers) maker.join();
+  EXPECT_EQ(ParseTokenFile(*ReadFile(file_))->size(), 20u);
 }
 
 TEST_F(TokensTest, NamesAndRolesAreChecked) {

@@ -1,0 +1,14 @@
+// Time on the wire.
+#ifndef SASSAY_COMMON_BASE_PROTO_TIME_H_
+#define SASSAY_COMMON_BASE_PROTO_TIME_H_
+
+#include "absl/time/time.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace sassay {
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp& out);
+
+}  // namespace sassay
+
+#endif  // SASSAY_COMMON_BASE_PROTO_TIME_H_
