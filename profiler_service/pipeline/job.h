@@ -18,7 +18,7 @@ struct Job {
   std::string submission_id;
   std::string tenant;
   sassay::v1::ProfileRequest request;
-  std::string bundle_bytes;  // hostile until admission has validated them; upload checked their SHA-256
+  std::string bundle_bytes;  // hostile until admission has validated them; the store has checked their SHA-256
   uint32_t attempt = 1;
   absl::Time deadline;  // of the run
   // Devices on which earlier attempts ended in trouble, as StageStarted called them: tried last, and alone.

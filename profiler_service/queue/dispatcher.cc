@@ -42,6 +42,10 @@ void Dispatcher::Work() {
 
 sassay::v1::Verdict Dispatcher::Run(RunningJob& running) {
   const store::Submission& submission = running.lease().submission;
+  if (!submission.readable) {
+    return OwnVerdict(submission.request, sassay::v1::VERDICT_STATUS_INFRA_ERROR, sassay::v1::VERDICT_CODE_INTERNAL,
+                      "the stored request cannot be read any more; submit again", submission.attempt, absl::Now());
+  }
   absl::StatusOr<std::string> bundle = read_bundle_(submission.tenant, submission.request.bundle_sha256());
   if (!bundle.ok()) {
     return OwnVerdict(submission.request, sassay::v1::VERDICT_STATUS_INFRA_ERROR, sassay::v1::VERDICT_CODE_INTERNAL,

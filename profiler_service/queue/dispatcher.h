@@ -15,7 +15,7 @@
 
 namespace sassay::queue {
 
-// Reads a tenant's bundle.
+// Reads a tenant's bundle, and notes that it is in use.
 using BundleReader = std::function<absl::StatusOr<std::string>(absl::string_view tenant, absl::string_view sha256)>;
 
 // Life cycle: the constructor starts the workers; Drain ends them. `queue` and `runner` outlive it.

@@ -9,7 +9,7 @@ namespace sassay::queue {
 namespace {
 
 constexpr size_t kBufferedEvents = 16;
-constexpr int kPageEvents = 64;
+constexpr size_t kPageEvents = 64;
 
 }  // namespace
 
@@ -42,13 +42,14 @@ absl::Status Subscription::Refill() {
     absl::MutexLock lock(&mutex_);
     after = next_ - 1;
   }
-  ASSIGN_OR_RETURN(std::vector<sassay::v1::Event> page, store_.Events(id_, after, kPageEvents));
+  ASSIGN_OR_RETURN(std::vector<sassay::v1::Event> page, store_.Events(id_, after, static_cast<int>(kPageEvents)));
   absl::MutexLock lock(&mutex_);
   buffer_.clear();
   for (sassay::v1::Event& event : page) {
     known_ = std::max(known_, event.sequence());
     buffer_.push_back(std::make_shared<const sassay::v1::Event>(std::move(event)));
   }
+  if (page.size() == kPageEvents) ++known_;  // a full page may not be the last
   return absl::OkStatus();
 }
 
@@ -94,6 +95,27 @@ std::shared_ptr<Subscription> EventFeed::Subscribe(const std::string& id, uint64
       watchers.end());
   watchers.push_back(subscription);
   return subscription;
+}
+
+void EventFeed::Unsubscribe(const std::string& id, const Subscription& subscription) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = watchers_.find(id);
+  if (found == watchers_.end()) return;
+  auto& list = found->second;
+  list.erase(std::remove_if(list.begin(), list.end(),
+                            [&](const auto& watcher) {
+                              const std::shared_ptr<Subscription> alive = watcher.lock();
+                              return alive == nullptr || alive.get() == &subscription;
+                            }),
+             list.end());
+  if (list.empty()) watchers_.erase(found);
+}
+
+size_t EventFeed::watchers() const {
+  size_t count = 0;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, list] : watchers_) count += list.size();
+  return count;
 }
 
 std::vector<std::shared_ptr<Subscription>> EventFeed::WatchersOf(const std::string& id, bool last) {

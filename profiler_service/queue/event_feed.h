@@ -74,6 +74,12 @@ class EventFeed {
   std::shared_ptr<Subscription> Subscribe(const std::string& id, uint64_t after, std::function<void()> on_ready)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // For a submission that has ended: everything is in the store, nobody would take the watcher off the list.
+  void Unsubscribe(const std::string& id, const Subscription& subscription) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // How many are on the list.
+  size_t watchers() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Tells the watchers. Call after the event is durable, in the order of the sequence.
   void Publish(const sassay::v1::Event& event) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -81,7 +87,7 @@ class EventFeed {
   std::vector<std::shared_ptr<Subscription>> WatchersOf(const std::string& id, bool last) ABSL_LOCKS_EXCLUDED(mutex_);
 
   store::Store& store_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::unordered_map<std::string, std::vector<std::weak_ptr<Subscription>>> watchers_ ABSL_GUARDED_BY(mutex_);
 };
 

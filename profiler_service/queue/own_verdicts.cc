@@ -1,16 +1,11 @@
 #include "profiler_service/queue/own_verdicts.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/proto_time.h"
 
 namespace sassay::queue {
 
 using sassay::v1::Verdict;
-
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp& out) {
-  const int64_t nanos = absl::ToUnixNanos(time);
-  out.set_seconds(nanos / 1'000'000'000);
-  out.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
-}
 
 Verdict OwnVerdict(const sassay::v1::ProfileRequest& request, sassay::v1::VerdictStatus status,
                    sassay::v1::VerdictCode code, absl::string_view reason, uint32_t attempt, absl::Time now) {

@@ -30,9 +30,6 @@ sassay::v1::Verdict GivenUpVerdict(const store::Submission& submission, uint32_t
 // Whether another attempt can end differently: a lost runner may, a missing opcode will not.
 bool WorthRetrying(const sassay::v1::Verdict& verdict);
 
-// Time on the wire.
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp& out);
-
 }  // namespace sassay::queue
 
 #endif  // SASSAY_PROFILER_SERVICE_QUEUE_OWN_VERDICTS_H_

@@ -1,17 +1,18 @@
 #include "profiler_service/queue/queue.h"
 
-#include <openssl/rand.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/proto_time.h"
+#include "common/base/random.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/queue/bounded.h"
 #include "profiler_service/queue/own_verdicts.h"
 #include "spdlog/spdlog.h"
 
@@ -24,14 +25,11 @@ using sassay::v1::Verdict;
 
 constexpr size_t kMaxRequestIdCharacters = 128;
 constexpr size_t kMaxNameCharacters = 512;
+constexpr int kMaxStages = 8;
+// Requests are kept: this bounds what the other limits cannot see, fields that this build does not know.
+constexpr size_t kMaxRequestBytes = 4096;
 constexpr int kOverdueAtOnce = 100;
 constexpr absl::Duration kBackOff = absl::Milliseconds(500);
-
-std::string RandomHex(int bytes) {
-  std::string random(static_cast<size_t>(bytes), '\0');
-  RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), bytes);
-  return absl::BytesToHexString(random);
-}
 
 absl::StatusOr<absl::Duration> DeadlineOf(const google::protobuf::Duration* given, absl::string_view field,
                                           absl::Duration fallback, absl::Duration limit) {
@@ -43,17 +41,17 @@ absl::StatusOr<absl::Duration> DeadlineOf(const google::protobuf::Duration* give
                    absl::StrReplaceAll(field, {{"_", "-"}}), "), got ", absl::FormatDuration(duration)));
 }
 
-absl::Status NameTheFlag(const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) return status;
-  const absl::string_view flag =
-      absl::StartsWith(status.message(), "tenant_in_flight") ? "--max-in-flight-per-tenant" : "--max-queued";
-  return absl::ResourceExhaustedError(
-      absl::StrCat(status.message(), "; the limit is ", flag, "; wait for verdicts and submit again"));
-}
-
 }  // namespace
 
 absl::Status CheckRequest(const ProfileRequest& request) {
+  if (request.stages_size() > kMaxStages) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stages: expected each stage once, got ", request.stages_size(), " entries"));
+  }
+  if (request.ByteSizeLong() > kMaxRequestBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request: expected at most ", kMaxRequestBytes, " bytes, got ", request.ByteSizeLong()));
+  }
   if (request.request_id().empty() || request.request_id().size() > kMaxRequestIdCharacters) {
     return absl::InvalidArgumentError(absl::StrCat("request_id: expected 1 to ", kMaxRequestIdCharacters,
                                                    " characters, unique per intention; got ",
@@ -103,6 +101,12 @@ absl::Status Queue::Start(PreviousProcess previous) {
   }
   if (!orphans.empty())
     spdlog::info("recovered {} submissions that were running when the service ended", orphans.size());
+  ASSIGN_OR_RETURN(const absl::optional<store::Pause> pause, store_.GetPause());
+  if (pause.has_value()) {
+    spdlog::warn("paused by {} since {} ({}): nothing is started until ResumeDispatch", pause->actor,
+                 absl::FormatTime(pause->at, absl::UTCTimeZone()), pause->reason);
+  }
+  Remember(pause);
   ASSIGN_OR_RETURN(const store::Depths depths, store_.CountDepths());
   OfferWork(depths.queued);
   timekeeper_ = std::thread([this] { KeepTime(); });
@@ -143,9 +147,14 @@ void Queue::Submit(const std::string& tenant, const ProfileRequest& request, sto
                     OfferWork(1);
                     NoteDeadline(deadline);
                   }
-                  if (!answer.ok()) return done(NameTheFlag(answer.status()));
                   done(std::move(answer));
                 });
+}
+
+absl::StatusOr<absl::optional<std::string>> Queue::FindEarlier(const std::string& tenant,
+                                                               const ProfileRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  return store_.FindEarlier(tenant, request);
 }
 
 void Queue::Cancel(const std::string& tenant, const std::string& id, store::Callback<bool> done) {
@@ -166,13 +175,17 @@ void Queue::Cancel(const std::string& tenant, const std::string& id, store::Call
 
 absl::StatusOr<std::shared_ptr<Subscription>> Queue::Subscribe(const std::string& tenant, const std::string& id,
                                                                uint64_t after, std::function<void()> on_ready) {
-  ASSIGN_OR_RETURN(const store::Submission submission, store_.Get(tenant, id));
+  ASSIGN_OR_RETURN(store::Submission submission, store_.Get(tenant, id));
   if (after > submission.last_sequence) {
     return absl::InvalidArgumentError(absl::StrCat("after_sequence: expected at most ", submission.last_sequence,
                                                    ", the submission's last event; got ", after));
   }
   std::shared_ptr<Subscription> subscription = feed_.Subscribe(id, after, std::move(on_ready));
-  if (submission.state == store::State::kFinished && after == submission.last_sequence) subscription->End();
+  // Looked at again: the verdict may have come before the feed knew of this watcher.
+  ASSIGN_OR_RETURN(submission, store_.Get(tenant, id));
+  if (submission.state != store::State::kFinished) return subscription;
+  feed_.Unsubscribe(id, *subscription);
+  if (after == submission.last_sequence) subscription->End();
   return subscription;
 }
 
@@ -207,7 +220,8 @@ std::shared_ptr<RunningJob> Queue::Register(store::Lease lease) {
   auto append = [this](const store::Lease& held, Event event) {
     store_.Append(held, std::move(event), [this](absl::StatusOr<Event> appended) { Publish(appended); });
   };
-  auto job = std::make_shared<RunningJob>(std::move(lease), deadline, options_.now, std::move(append));
+  auto job =
+      std::make_shared<RunningJob>(std::move(lease), deadline, options_.now, std::move(append), hooks_.stage_finished);
   absl::MutexLock lock(&mutex_);
   std::shared_ptr<RunningJob>& slot = running_[job->lease().submission.id];
   if (slot != nullptr) slot->Interrupt(Interruption::kLeaseLost);
@@ -234,6 +248,7 @@ std::shared_ptr<RunningJob> Queue::Next() {
     if (job.ok() && *job != nullptr) return *std::move(job);
     if (job.ok()) continue;
     spdlog::error("cannot lease a submission, trying again: {}", job.status().ToString());
+    hooks_.store_failed();
     OfferWork(1);
     BackOff();
   }
@@ -262,6 +277,11 @@ absl::Status Queue::Return(const store::Lease& lease, absl::string_view reason, 
       .status();
 }
 
+absl::Status Queue::CancelIfPromised(const store::Lease& lease, const absl::Status& attempted) {
+  if (!absl::IsFailedPrecondition(attempted)) return attempted;
+  return Finish(lease, CancelledVerdict(lease.submission.request, lease.submission.attempt, options_.now()));
+}
+
 Verdict Queue::Complete(const RunningJob& job, Verdict verdict) const {
   const store::Submission& submission = job.lease().submission;
   const bool unasked =
@@ -272,6 +292,7 @@ Verdict Queue::Complete(const RunningJob& job, Verdict verdict) const {
     verdict.set_reason(absl::StrCat("the stages were given up ", absl::FormatDuration(options_.now() - job.deadline()),
                                     " after run_deadline"));
   }
+  BoundVerdict(verdict);
   verdict.set_submission_id(submission.id);
   verdict.set_attempt(submission.attempt);
   SetTimestamp(options_.now(), *verdict.mutable_decided_at());
@@ -280,16 +301,14 @@ Verdict Queue::Complete(const RunningJob& job, Verdict verdict) const {
 
 absl::Status Queue::Settle(RunningJob& job, const Verdict& verdict) {
   const store::Lease& lease = job.lease();
-  if (job.interruption() == Interruption::kStopping) {
-    return Return(lease, "the service was stopped", store::Ended::kStopped);
+  const Interruption interruption = job.interruption();
+  if (interruption == Interruption::kStopping) {
+    return CancelIfPromised(lease, Return(lease, "the service was stopped", store::Ended::kStopped));
   }
-  if (WorthRetrying(verdict) && lease.submission.failures + 1 < options_.max_attempts &&
-      job.interruption() == Interruption::kNone) {
-    return Return(lease, verdict.reason(), store::Ended::kFailed);
-  }
-  const absl::Status finished = Finish(lease, verdict);
-  if (!absl::IsFailedPrecondition(finished)) return finished;
-  return Finish(lease, CancelledVerdict(lease.submission.request, lease.submission.attempt, options_.now()));
+  const bool again = interruption == Interruption::kNone && WorthRetrying(verdict) &&
+                     lease.submission.failures + 1 < options_.max_attempts;
+  if (again) return CancelIfPromised(lease, Return(lease, verdict.reason(), store::Ended::kFailed));
+  return CancelIfPromised(lease, Finish(lease, verdict));
 }
 
 void Queue::Conclude(RunningJob& job, Verdict verdict) {
@@ -298,6 +317,7 @@ void Queue::Conclude(RunningJob& job, Verdict verdict) {
   absl::Status settled = Settle(job, complete);
   while (absl::IsUnavailable(settled) && !stopping()) {
     spdlog::error("cannot store what became of {}, trying again: {}", id, settled.ToString());
+    hooks_.store_failed();
     BackOff();
     settled = Settle(job, complete);
   }
@@ -318,14 +338,26 @@ size_t Queue::running() const {
   return running_.size();
 }
 
-void Queue::SetPaused(bool paused) {
-  absl::MutexLock lock(&mutex_);
-  paused_ = paused;
+absl::Status Queue::Pause(const store::Pause& pause) {
+  RETURN_IF_ERROR(store_.SetPause(pause));
+  Remember(pause);
+  return absl::OkStatus();
 }
 
-bool Queue::paused() const {
+absl::Status Queue::Resume() {
+  RETURN_IF_ERROR(store_.SetPause(absl::nullopt));
+  Remember(absl::nullopt);
+  return absl::OkStatus();
+}
+
+void Queue::Remember(absl::optional<store::Pause> pause) {
   absl::MutexLock lock(&mutex_);
-  return paused_;
+  pause_ = std::move(pause);
+}
+
+absl::optional<store::Pause> Queue::pause() const {
+  absl::MutexLock lock(&mutex_);
+  return pause_;
 }
 
 // ---- time ----
@@ -339,7 +371,7 @@ absl::Status Queue::TakeBack(const store::Lease& lease, absl::string_view reason
   } else if (ended == store::Ended::kCrashed && losses >= options_.max_losses) {
     status = Finish(lease, GivenUpVerdict(submission, losses, options_.now()));
   } else {
-    status = Return(lease, reason, ended);
+    status = CancelIfPromised(lease, Return(lease, reason, ended));
   }
   return absl::IsAborted(status) ? absl::OkStatus() : status;
 }
@@ -410,16 +442,19 @@ absl::Duration Queue::UntilNextTick() {
 
 void Queue::NoteDeadline(absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
+  earliest_noted_ = std::min(earliest_noted_, deadline);
   if (deadline < next_tick_) timer_.SignalAll();
 }
 
 void Queue::KeepTime() {
   while (!stopping()) {
     Tick();
-    const absl::Duration wait = UntilNextTick();
+    const absl::Duration until_deadline = UntilNextTick();
     absl::MutexLock lock(&mutex_);
-    next_tick_ = options_.now() + wait;
-    if (!stopping_) timer_.WaitWithTimeout(&mutex_, wait);
+    // What was noted since the store was asked is not in its answer.
+    const absl::Time now = options_.now();
+    next_tick_ = std::min(now + until_deadline, std::exchange(earliest_noted_, absl::InfiniteFuture()));
+    if (!stopping_ && next_tick_ > now) timer_.WaitWithTimeout(&mutex_, next_tick_ - now);
   }
 }
 

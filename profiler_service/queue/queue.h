@@ -51,11 +51,13 @@ struct QueueOptions {
 // service would be run for ever, and an innocent one would be given up because somebody killed the service too often.
 enum class PreviousProcess { kEndedOrWasKilled, kCrashed };
 
-// What happened, for metrics. Called on a thread of the store: be quick.
+// What happened, for metrics. Called on threads of the store and of the runners: be quick.
 struct QueueHooks {
   std::function<void()> accepted = [] {};
   std::function<void()> retried = [] {};
   std::function<void(const sassay::v1::Verdict&)> finished = [](const sassay::v1::Verdict&) {};
+  std::function<void(const sassay::v1::StageReport&)> stage_finished = [](const sassay::v1::StageReport&) {};
+  std::function<void()> store_failed = [] {};
 };
 
 // Whether a request is well-formed, apart from its deadlines. INVALID_ARGUMENT names the field.
@@ -76,9 +78,13 @@ class Queue {
 
   // --- the client's side ---
 
-  // INVALID_ARGUMENT names the field; others as Store::Submit, with the flag that sets the limit.
+  // INVALID_ARGUMENT names the field; others as Store::Submit.
   void Submit(const std::string& tenant, const sassay::v1::ProfileRequest& request,
               store::Callback<store::Submitted> done);
+  // The submission that an earlier call with this request_id made; nothing if there was none. INVALID_ARGUMENT,
+  // ALREADY_EXISTS as Submit.
+  absl::StatusOr<absl::optional<std::string>> FindEarlier(const std::string& tenant,
+                                                          const sassay::v1::ProfileRequest& request);
   // Answers whether it is being cancelled: false if there was a verdict already. NOT_FOUND.
   void Cancel(const std::string& tenant, const std::string& id, store::Callback<bool> done);
   // Watches a submission. NOT_FOUND; INVALID_ARGUMENT if `after` lies past its last event. `on_ready` as in
@@ -96,10 +102,13 @@ class Queue {
   // Asks every running attempt to give up, and gives the submissions back to the queue as their runners return.
   void InterruptAll() ABSL_LOCKS_EXCLUDED(mutex_);
   size_t running() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Watchers that wait for events.
+  size_t watchers() const { return feed_.watchers(); }
 
-  // Hands out nothing until resumed. Running attempts go on.
-  void SetPaused(bool paused) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool paused() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Hands out nothing until Resume, also after a restart. Running attempts go on. UNAVAILABLE: nothing was changed.
+  absl::Status Pause(const store::Pause& pause) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Resume() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::optional<store::Pause> pause() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What the timekeeper does: renews leases, takes back expired ones, ends what waited too long. Public for tests,
   // which bring their own clock.
@@ -109,7 +118,10 @@ class Queue {
   absl::StatusOr<store::NewSubmission> Prepare(const std::string& tenant,
                                                const sassay::v1::ProfileRequest& request) const;
   void OfferWork(uint64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool WorkOrStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || (!paused_ && offers_ > 0); }
+  void Remember(absl::optional<store::Pause> pause) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool WorkOrStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || (!pause_.has_value() && offers_ > 0);
+  }
   bool TakeOffer() ABSL_LOCKS_EXCLUDED(mutex_);
   void BackOff() ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -119,6 +131,8 @@ class Queue {
   absl::StatusOr<std::shared_ptr<RunningJob>> Acquire();
   absl::Status Finish(const store::Lease& lease, const sassay::v1::Verdict& verdict);
   absl::Status Return(const store::Lease& lease, absl::string_view reason, store::Ended ended);
+  // Ends as cancelled what could not be ended or returned otherwise because a cancellation was promised meanwhile.
+  absl::Status CancelIfPromised(const store::Lease& lease, const absl::Status& attempted);
   absl::Status Settle(RunningJob& job, const sassay::v1::Verdict& verdict);
   sassay::v1::Verdict Complete(const RunningJob& job, sassay::v1::Verdict verdict) const;
 
@@ -140,10 +154,12 @@ class Queue {
   absl::CondVar timer_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupting_ ABSL_GUARDED_BY(mutex_) = false;
-  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::optional<store::Pause> pause_ ABSL_GUARDED_BY(mutex_);
   // At least as many as submissions wait: each offer is worth one try to acquire.
   uint64_t offers_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time next_tick_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // Of the deadlines that were accepted since next_tick_ was set.
+  absl::Time earliest_noted_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   std::unordered_map<std::string, std::shared_ptr<RunningJob>> running_ ABSL_GUARDED_BY(mutex_);
   std::thread timekeeper_;
 };

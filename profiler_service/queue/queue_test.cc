@@ -14,6 +14,7 @@
 #include "profiler_service/queue/dispatcher.h"
 #include "profiler_service/queue/own_verdicts.h"
 #include "profiler_service/queue/queue_testing.h"
+#include "profiler_service/store/forwarding_store.h"
 #include "profiler_service/store/sqlite_store.h"
 
 namespace sassay::queue {
@@ -79,6 +80,32 @@ TEST_F(QueueTest, AVerdictIsPublishedOnceAndLast) {
   EXPECT_EQ(WaitForEvents(*queue_, "ann", id).size(), 3u);
 }
 
+TEST_F(QueueTest, WhatACandidateSaysIsKeptWithinBounds) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  sassay::v1::StageReport report;
+  report.set_reason(std::string(30 << 20, 'r'));
+  job->StageFinished(report);
+  Verdict verdict = CorrectVerdict();
+  for (int i = 0; i < 100; ++i) verdict.mutable_details()->add_warnings(std::string(1 << 20, 'w'));
+  queue_->Conclude(*job, verdict);
+  const std::vector<Event> events = WaitForEvents(*queue_, "ann", id);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_LT(events[1].ByteSizeLong(), 70u << 10);
+  EXPECT_LT(events[2].ByteSizeLong(), 1u << 20);
+  EXPECT_EQ(events[2].verdict().status(), sassay::v1::VERDICT_STATUS_CORRECT);
+  EXPECT_THAT(events[2].verdict().details().notes(0), HasSubstr("were dropped"));
+}
+
+TEST_F(QueueTest, WhatACandidatePrintsNeedNotBeUtf8) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  Verdict verdict = CorrectVerdict();
+  verdict.mutable_details()->set_device_output("caf\xc3\xa9 \xff\xc3");
+  queue_->Conclude(*job, verdict);
+  EXPECT_EQ(VerdictOf("ann", id).details().device_output(), "caf\xc3\xa9 ??");
+}
+
 TEST_F(QueueTest, AWatcherIsToldOfLiveEventsWithoutAskingAgain) {
   const std::string id = Submit("ann", "r1");
   Watcher watcher(*queue_, "ann", id, 0);
@@ -142,6 +169,54 @@ TEST_F(QueueTest, InfrastructureTroubleIsRetriedAndThenStands) {
   EXPECT_EQ(events.back().verdict().attempt(), options_.max_attempts);
 }
 
+TEST_F(QueueTest, StopsAndCrashesDoNotEatTheRetries) {
+  const std::string id = Submit("ann", "r1");
+  for (uint32_t i = 0; i < options_.max_attempts; ++i) {
+    const auto job = queue_->Next();
+    if (i == 0) {
+      Crash();
+      continue;
+    }
+    queue_->InterruptAll();
+    queue_->Conclude(*job, InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "interrupted"));
+    Crash();
+  }
+  for (uint32_t attempt = 1; attempt <= options_.max_attempts; ++attempt) {
+    EXPECT_EQ(store_->Get("ann", id)->state, store::State::kQueued);
+    queue_->Conclude(*queue_->Next(), InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "runner lost"));
+  }
+  EXPECT_EQ(VerdictOf("ann", id).code(), sassay::v1::VERDICT_CODE_RUNNER_LOST);
+}
+
+// The job does not know yet, because its interruption comes after the store's answer.
+TEST_F(QueueTest, ACancellationThatTheJobHasNotHeardOfIsKeptAllTheSame) {
+  for (const bool stopping : {false, true}) {
+    const std::string id = Submit("ann", stopping ? "r1" : "r2");
+    const auto job = queue_->Next();
+    ASSERT_TRUE(store::Await<store::Cancellation>([&](store::Callback<store::Cancellation> done) {
+                  store_->Cancel("ann", id, Verdict(), std::move(done));
+                }).ok());
+    if (stopping) job->Interrupt(Interruption::kStopping);
+    queue_->Conclude(*job, InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "runner lost"));
+    EXPECT_EQ(VerdictOf("ann", id).status(), sassay::v1::VERDICT_STATUS_CANCELLED);
+  }
+}
+
+TEST_F(QueueTest, LongStoriesAreToldToTheEnd) {
+  const std::string id = Submit("ann", "r1");
+  const auto job = queue_->Next();
+  for (int i = 0; i < 300; ++i) job->StageStarted(sassay::v1::STAGE_EVALUATE, absl::StrCat(i));
+  queue_->Conclude(*job, CorrectVerdict());
+  EXPECT_EQ(WaitForEvents(*queue_, "ann", id).size(), 302u);
+}
+
+TEST_F(QueueTest, WhoWatchesWhatHasEndedIsNotRemembered) {
+  const std::string id = Submit("ann", "r1");
+  queue_->Conclude(*queue_->Next(), CorrectVerdict());
+  for (int i = 0; i < 10; ++i) WaitForEvents(*queue_, "ann", id);
+  EXPECT_EQ(queue_->watchers(), 0u);
+}
+
 TEST_F(QueueTest, WhatCannotEndDifferentlyIsNotRetried) {
   const std::string id = Submit("ann", "r1");
   queue_->Conclude(*queue_->Next(), InfraVerdict(sassay::v1::VERDICT_CODE_EMULATOR_LACKS, "no wgmma"));
@@ -158,6 +233,40 @@ TEST_F(QueueTest, WaitingPastTheQueueDeadlineIsAVerdict) {
   const Verdict verdict = VerdictOf("ann", submitted->id);
   EXPECT_EQ(verdict.code(), sassay::v1::VERDICT_CODE_QUEUE_DEADLINE);
   EXPECT_THAT(verdict.reason(), HasSubstr("6s"));
+}
+
+// The timekeeper asks the store for the next deadline and then goes to sleep; in between, a submission comes in.
+class SubmitsWhileTheTimekeeperDozesOff : public store::ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  absl::StatusOr<absl::Time> NextQueueDeadline() override {
+    absl::StatusOr<absl::Time> answer = ForwardingStore::NextQueueDeadline();
+    if (!submitted_.exchange(true)) submit();
+    return answer;
+  }
+  std::function<void()> submit;
+
+ private:
+  std::atomic<bool> submitted_ = false;
+};
+
+TEST_F(QueueTest, ADeadlineThatComesWhileTheTimekeeperDozesOffIsKept) {
+  options_.lease = absl::Hours(10);  // the timekeeper would sleep for hours
+  SubmitsWhileTheTimekeeperDozesOff dozing(*store_);
+  queue_ = std::make_unique<Queue>(dozing, options_);
+  std::string id;
+  absl::Notification submitted;
+  dozing.submit = [&] {
+    ProfileRequest request = RequestOf("r1");
+    request.mutable_queue_deadline()->set_seconds(5);
+    id = SubmitAndWait(*queue_, "ann", request)->id;
+    Advance(absl::Seconds(6));
+    submitted.Notify();
+  };
+  ASSERT_TRUE(queue_->Start().ok());
+  submitted.WaitForNotification();
+  EXPECT_EQ(VerdictOf("ann", id).code(), sassay::v1::VERDICT_CODE_QUEUE_DEADLINE);
+  queue_ = nullptr;
 }
 
 TEST_F(QueueTest, TheRunDeadlineBeginsWithTheRun) {
@@ -254,6 +363,14 @@ TEST_F(QueueTest, RequestsAreRefusedByField) {
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.set_bundle_sha256("ABC"); }), HasSubstr("bundle_sha256"));
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.clear_workload(); }), HasSubstr("workload"));
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.add_stages(sassay::v1::STAGE_COMPILE); }), HasSubstr("stages"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) {
+                for (int i = 0; i < 9; ++i) r.add_stages(sassay::v1::STAGE_EVALUATE);
+              }),
+              HasSubstr("stages: expected each stage once, got 9"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) {
+                r.GetReflection()->MutableUnknownFields(&r)->AddLengthDelimited(1000)->assign(5000, 'x');
+              }),
+              HasSubstr("at most 4096 bytes"));
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.mutable_run_deadline()->set_seconds(-1); }),
               HasSubstr("--max-run-deadline"));
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.mutable_queue_deadline()->set_seconds(1 << 30); }),
@@ -269,8 +386,11 @@ TEST_F(QueueTest, AFullQueueNamesItsFlag) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--max-in-flight-per-tenant"));
 }
 
-TEST_F(QueueTest, APausedQueueHandsOutNothingUntilResumed) {
-  queue_->SetPaused(true);
+TEST_F(QueueTest, APausedQueueHandsOutNothingUntilResumedWhateverHappensBetween) {
+  ASSERT_TRUE(queue_->Pause({options_.now(), "root", "too hot"}).ok());
+  Crash();
+  ASSERT_TRUE(queue_->pause().has_value());
+  EXPECT_EQ(queue_->pause()->reason, "too hot");
   Submit("ann", "r1");
   std::atomic<bool> resumed = false;
   std::thread worker([&] {
@@ -279,23 +399,27 @@ TEST_F(QueueTest, APausedQueueHandsOutNothingUntilResumed) {
     queue_->Conclude(*job, CorrectVerdict());
   });
   resumed = true;
-  queue_->SetPaused(false);
+  ASSERT_TRUE(queue_->Resume().ok());
   worker.join();
 }
 
 TEST_F(QueueTest, HooksSeeEachStepOnce) {
-  std::atomic<int> accepted = 0, retried = 0, finished = 0;
+  std::atomic<int> accepted = 0, retried = 0, finished = 0, stages = 0;
   QueueHooks hooks;
   hooks.accepted = [&] { ++accepted; };
   hooks.retried = [&] { ++retried; };
   hooks.finished = [&](const Verdict&) { ++finished; };
+  hooks.stage_finished = [&](const sassay::v1::StageReport&) { ++stages; };
   queue_ = nullptr;
   queue_ = std::make_unique<Queue>(*store_, options_, hooks);
   ASSERT_TRUE(queue_->Start().ok());
   Submit("ann", "r1");
   Submit("ann", "r1");
-  queue_->Conclude(*queue_->Next(), InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "x"));
+  const auto lost = queue_->Next();
+  lost->StageFinished({});
+  queue_->Conclude(*lost, InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "x"));
   queue_->Conclude(*queue_->Next(), CorrectVerdict());
+  EXPECT_EQ(stages, 1);
   EXPECT_EQ(accepted, 1);
   EXPECT_EQ(retried, 1);
   EXPECT_EQ(finished, 1);
@@ -344,6 +468,7 @@ TEST_F(QueueTest, DrainingGivesRunningWorkBack) {
   const auto submission = store_->Get("ann", id);
   EXPECT_EQ(submission->state, store::State::kQueued);
   EXPECT_EQ(submission->losses, 0u);
+  EXPECT_EQ(submission->failures, 0u);
 }
 
 TEST_F(QueueTest, TenantsShareTheWorkersInTurn) {

@@ -2,11 +2,13 @@
 
 #include <string>
 
-#include "profiler_service/queue/own_verdicts.h"
+#include "common/base/proto_time.h"
+#include "profiler_service/queue/bounded.h"
 
 namespace sassay::queue {
 
 void RunningJob::Say(sassay::v1::Event event) {
+  BoundTexts(event);
   SetTimestamp(now_(), *event.mutable_at());
   append_(lease_, std::move(event));
 }
@@ -19,6 +21,7 @@ void RunningJob::StageStarted(sassay::v1::Stage stage, absl::string_view device)
 }
 
 void RunningJob::StageFinished(const sassay::v1::StageReport& report) {
+  stage_finished_(report);
   sassay::v1::Event event;
   *event.mutable_stage_finished()->mutable_report() = report;
   Say(std::move(event));

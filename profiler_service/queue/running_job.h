@@ -19,9 +19,15 @@ enum class Interruption { kNone, kCancelled, kLeaseLost, kStopping, kOverdue };
 class RunningJob : public JobObserver {
  public:
   using Append = std::function<void(const store::Lease&, sassay::v1::Event)>;
+  using StageHook = std::function<void(const sassay::v1::StageReport&)>;
 
-  RunningJob(store::Lease lease, absl::Time deadline, std::function<absl::Time()> now, Append append)
-      : lease_(std::move(lease)), deadline_(deadline), now_(std::move(now)), append_(std::move(append)) {}
+  RunningJob(store::Lease lease, absl::Time deadline, std::function<absl::Time()> now, Append append,
+             StageHook stage_finished)
+      : lease_(std::move(lease)),
+        deadline_(deadline),
+        now_(std::move(now)),
+        append_(std::move(append)),
+        stage_finished_(std::move(stage_finished)) {}
 
   const store::Lease& lease() const { return lease_; }
   // When the stages must have ended.
@@ -49,6 +55,7 @@ class RunningJob : public JobObserver {
   const absl::Time deadline_;
   const std::function<absl::Time()> now_;
   const Append append_;
+  const StageHook stage_finished_;
   std::atomic<Interruption> interruption_ = Interruption::kNone;
 };
 

@@ -201,8 +201,9 @@ absl::Status BlobStore::CheckRoom(const Key& key, uint64_t bytes) const {
       (held == held_.end() ? 0 : held->second) - (reserved == reserved_.end() ? 0 : reserved->second);
   const uint64_t charge = Charge(bytes);
   if (charge <= limits_.tenant_bytes && others <= limits_.tenant_bytes - charge) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("tenant_bytes: this tenant holds ", others, " bytes, ", charge,
-                                                   " more would pass its quota of ", limits_.tenant_bytes));
+  return absl::ResourceExhaustedError(absl::StrCat("this tenant holds ", others, " bytes, ", charge,
+                                                   " more would pass its quota of ", limits_.tenant_bytes,
+                                                   " (--max-bytes-per-tenant)"));
 }
 
 absl::StatusOr<std::shared_ptr<BlobStore::Upload>> BlobStore::Begin(const Key& key, uint64_t total_bytes) {
@@ -236,8 +237,8 @@ absl::StatusOr<WriteStatus> BlobStore::Write(absl::string_view tenant, absl::str
                                              uint64_t offset, absl::string_view data) {
   RETURN_IF_ERROR(CheckDigest(sha256));
   if (total_bytes > limits_.max_blob_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("max_blob_bytes: the blob has ", total_bytes, " bytes, the limit is ", limits_.max_blob_bytes));
+    return absl::ResourceExhaustedError(absl::StrCat("the blob has ", total_bytes, " bytes, the limit is ",
+                                                     limits_.max_blob_bytes, " (--max-blob-bytes)"));
   }
   if (offset > total_bytes || data.size() > total_bytes - offset) {
     return absl::InvalidArgumentError(absl::StrCat("offset_bytes: the chunk [", offset, ", ", offset, " + ",
@@ -288,32 +289,14 @@ absl::Status BlobStore::LinkForTenant(const Key& key, const fs::path& source) {
   const fs::path blob = BlobPath(key.second), visible = TenantPath(key);
   RETURN_IF_ERROR(MakeDirectories(blob.parent_path()));
   RETURN_IF_ERROR(MakeDirectories(visible.parent_path()));
-  if (link(source.c_str(), blob.c_str()) != 0 && errno != EEXIST) return DiskFailure("cannot link", blob, errno);
-  utimensat(AT_FDCWD, blob.c_str(), nullptr, 0);
-  if (link(blob.c_str(), visible.c_str()) != 0 && errno != EEXIST) return DiskFailure("cannot link", visible, errno);
-  RETURN_IF_ERROR(SyncDirectory(blob.parent_path()));
-  return SyncDirectory(visible.parent_path());
-}
-
-absl::StatusOr<std::string> BlobStore::Put(absl::string_view tenant, absl::string_view bytes) {
-  const std::string sha256 = Sha256Hex(bytes);
-  const Key key(absl::BytesToHexString(tenant), sha256);
-  if (StatOf(TenantPath(key)).has_value()) return sha256;
   {
     absl::MutexLock lock(&mutex_);
-    RETURN_IF_ERROR(CheckRoom(key, bytes.size()));
-    held_[key.first] += Charge(bytes.size());
+    if (link(source.c_str(), blob.c_str()) != 0 && errno != EEXIST) return DiskFailure("cannot link", blob, errno);
+    utimensat(AT_FDCWD, blob.c_str(), nullptr, 0);
+    if (link(blob.c_str(), visible.c_str()) != 0 && errno != EEXIST) return DiskFailure("cannot link", visible, errno);
   }
-  // A file that nobody else has: one left by a crash, or in another thread's hands, may be published already.
-  const fs::path scratch = directory_ / "partial" / absl::StrCat(key.first, ".", sha256, ".own", ++own_files_);
-  unlink(scratch.c_str());
-  ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(scratch, O_RDWR | O_CREAT | O_EXCL));
-  absl::Status status = WriteAt(fd.get(), bytes, 0, scratch);
-  if (status.ok() && fsync(fd.get()) != 0) status = DiskFailure("cannot sync", scratch, errno);
-  if (status.ok()) status = LinkForTenant(key, scratch);
-  unlink(scratch.c_str());
-  RETURN_IF_ERROR(status);
-  return sha256;
+  RETURN_IF_ERROR(SyncDirectory(blob.parent_path()));
+  return SyncDirectory(visible.parent_path());
 }
 
 absl::StatusOr<std::string> BlobStore::Read(absl::string_view tenant, absl::string_view sha256, uint64_t offset,
@@ -327,11 +310,25 @@ absl::StatusOr<std::string> BlobStore::Read(absl::string_view tenant, absl::stri
   return ReadAt(fd.get(), offset, std::min(limit, size - offset), path);
 }
 
-absl::StatusOr<std::string> BlobStore::ReadAll(absl::string_view tenant, absl::string_view sha256) const {
-  return Read(tenant, sha256, 0, UINT64_MAX);
+absl::StatusOr<std::string> BlobStore::ReadAll(absl::string_view tenant, absl::string_view sha256) {
+  ASSIGN_OR_RETURN(std::string bytes, Read(tenant, sha256, 0, UINT64_MAX));
+  if (Sha256Hex(bytes) == sha256) return bytes;
+  DropEverywhere(sha256);
+  return absl::DataLossError(absl::StrCat("blob ", sha256, " was damaged on the disk and dropped; upload it again"));
+}
+
+void BlobStore::DropEverywhere(absl::string_view sha256) {
+  const std::vector<Entry> entries = Entries(directory_ / "tenants");
+  absl::MutexLock lock(&mutex_);
+  for (const Entry& entry : entries) {
+    if (entry.file != sha256 || unlink(TenantPath({entry.directory, entry.file}).c_str()) != 0) continue;
+    held_[entry.directory] -= Charge(static_cast<uint64_t>(entry.info.st_size));
+  }
+  unlink(BlobPath(sha256).c_str());
 }
 
 absl::Status BlobStore::Touch(absl::string_view tenant, absl::string_view sha256, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(Size(tenant, sha256).status());
   const fs::path path = TenantPath({absl::BytesToHexString(tenant), std::string(sha256)});
   const struct timespec times[2] = {absl::ToTimespec(now), absl::ToTimespec(now)};
@@ -352,14 +349,17 @@ absl::Status BlobStore::ExpirePartials(absl::Time before) {
 
 absl::Status BlobStore::ExpireBlobs(absl::Time before) {
   for (const Entry& entry : Entries(directory_ / "tenants")) {
-    if (ModifiedAt(entry.info) >= before) continue;
     const Key key(entry.directory, entry.file);
-    if (unlink(TenantPath(key).c_str()) != 0) return DiskFailure("cannot remove", TenantPath(key), errno);
     absl::MutexLock lock(&mutex_);
-    held_[key.first] -= Charge(static_cast<uint64_t>(entry.info.st_size));
+    const std::optional<struct stat> info = StatOf(TenantPath(key));  // it may have been touched meanwhile
+    if (!info.has_value() || ModifiedAt(*info) >= before) continue;
+    if (unlink(TenantPath(key).c_str()) != 0) return DiskFailure("cannot remove", TenantPath(key), errno);
+    held_[key.first] -= Charge(static_cast<uint64_t>(info->st_size));
   }
   for (const Entry& entry : Entries(directory_ / "blobs")) {
-    if (entry.info.st_nlink == 1) unlink(BlobPath(entry.file).c_str());
+    absl::MutexLock lock(&mutex_);
+    const std::optional<struct stat> info = StatOf(BlobPath(entry.file));
+    if (info.has_value() && info->st_nlink == 1) unlink(BlobPath(entry.file).c_str());
   }
   return absl::OkStatus();
 }

@@ -5,7 +5,6 @@
 #ifndef SASSAY_PROFILER_SERVICE_STORE_BLOB_STORE_H_
 #define SASSAY_PROFILER_SERVICE_STORE_BLOB_STORE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -22,7 +21,7 @@
 
 namespace sassay::store {
 
-// Limits, in bytes. The api maps each to a flag.
+// Limits, in bytes. Each is a flag of the service, which messages name.
 struct BlobLimits {
   uint64_t max_blob_bytes = uint64_t{64} << 20;
   uint64_t tenant_bytes = uint64_t{4} << 30;  // whole blobs and declared sizes of uploads, in 4 KiB blocks
@@ -41,8 +40,8 @@ struct WriteStatus {
 //
 // Life cycle: Open scans what each tenant holds. Partial uploads survive a restart and expire (see Expire).
 // Threads: thread-safe; calls block on the disk.
-// Failure: INVALID_ARGUMENT for digests and offsets; RESOURCE_EXHAUSTED names the limit ("max_blob_bytes",
-// "tenant_bytes") first; UNAVAILABLE if the disk fails or is full.
+// Failure: INVALID_ARGUMENT for digests and offsets; RESOURCE_EXHAUSTED names the service's flag; UNAVAILABLE if the
+// disk fails or is full.
 class BlobStore {
  public:
   static absl::StatusOr<std::unique_ptr<BlobStore>> Open(const std::filesystem::path& directory,
@@ -61,18 +60,16 @@ class BlobStore {
   absl::StatusOr<WriteStatus> Write(absl::string_view tenant, absl::string_view sha256, uint64_t total_bytes,
                                     uint64_t offset, absl::string_view data) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Stores bytes of our own making for a tenant (artifacts); returns their digest. Not subject to max_blob_bytes.
-  absl::StatusOr<std::string> Put(absl::string_view tenant, absl::string_view bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-
   // Up to `limit` bytes from `offset`; fewer only at the end. NOT_FOUND; OUT_OF_RANGE past the end.
   absl::StatusOr<std::string> Read(absl::string_view tenant, absl::string_view sha256, uint64_t offset,
                                    uint64_t limit) const;
-  // The whole blob.
-  absl::StatusOr<std::string> ReadAll(absl::string_view tenant, absl::string_view sha256) const;
+  // The whole blob. DATA_LOSS if the bytes on the disk are not those of the digest any more; they are dropped then, for
+  // every tenant, so that they can be uploaded again.
+  absl::StatusOr<std::string> ReadAll(absl::string_view tenant, absl::string_view sha256) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<uint64_t> Size(absl::string_view tenant, absl::string_view sha256) const;
 
   // Notes that a blob is in use, for Expire. NOT_FOUND.
-  absl::Status Touch(absl::string_view tenant, absl::string_view sha256, absl::Time now);
+  absl::Status Touch(absl::string_view tenant, absl::string_view sha256, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Removes partial uploads without a byte since `partial_before` and blobs unused since `blob_before`.
   absl::Status Expire(absl::Time partial_before, absl::Time blob_before) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -94,6 +91,7 @@ class BlobStore {
   void Forget(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Publish(const Key& key, uint64_t committed, uint64_t total, int fd) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status LinkForTenant(const Key& key, const std::filesystem::path& source) ABSL_LOCKS_EXCLUDED(mutex_);
+  void DropEverywhere(absl::string_view sha256) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ExpirePartials(absl::Time before) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ExpireBlobs(absl::Time before) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -103,7 +101,7 @@ class BlobStore {
 
   const std::filesystem::path directory_;
   const BlobLimits limits_;
-  std::atomic<uint64_t> own_files_{0};
+  // Also held where names are linked, touched and unlinked: what Expire has judged must not come to life in between.
   mutable absl::Mutex mutex_;
   // Uploads under way in this process.
   std::map<Key, std::shared_ptr<Upload>> uploads_ ABSL_GUARDED_BY(mutex_);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -13,7 +15,6 @@ namespace sassay::store {
 namespace {
 
 using testing::HasSubstr;
-using testing::StartsWith;
 
 class BlobStoreTest : public testing::Test {
  protected:
@@ -103,7 +104,7 @@ TEST_F(BlobStoreTest, TheQuotaCountsDeclaredSizesAndIsGivenBack) {
   ASSERT_TRUE(store_->Write("ann", Sha256Hex(big), big.size(), 0, big.substr(0, 1)).ok());
   const absl::Status refused = store_->Write("ann", sha256_, 8 << 10, 0, bytes_).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
-  EXPECT_THAT(std::string(refused.message()), StartsWith("tenant_bytes"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--max-bytes-per-tenant"));
   EXPECT_TRUE(Upload("bob", bytes_).ok());
   ASSERT_TRUE(store_->Expire(absl::Now() + absl::Hours(1), absl::InfinitePast()).ok());
   EXPECT_TRUE(Upload("ann", bytes_).ok());
@@ -112,7 +113,7 @@ TEST_F(BlobStoreTest, TheQuotaCountsDeclaredSizesAndIsGivenBack) {
 TEST_F(BlobStoreTest, ABlobPastTheLimitIsRefusedBeforeItsFirstByte) {
   const absl::Status refused = store_->Write("ann", sha256_, (1 << 20) + 1, 0, "x").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
-  EXPECT_THAT(std::string(refused.message()), StartsWith("max_blob_bytes"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--max-blob-bytes"));
 }
 
 TEST_F(BlobStoreTest, UnusedBlobsExpireAndUsedOnesStay) {
@@ -133,12 +134,29 @@ TEST_F(BlobStoreTest, AnEmptyBlobIsABlob) {
   EXPECT_EQ(*store_->ReadAll("ann", Sha256Hex("")), "");
 }
 
-TEST_F(BlobStoreTest, OurOwnBytesAreVisibleToTheirTenantOnly) {
-  const auto digest = store_->Put("ann", bytes_);
-  ASSERT_TRUE(digest.ok());
-  EXPECT_EQ(*digest, sha256_);
-  EXPECT_EQ(*store_->ReadAll("ann", sha256_), bytes_);
+TEST_F(BlobStoreTest, BytesThatTheDiskChangedAreNotHandedOutAndCanBeUploadedAgain) {
+  ASSERT_TRUE(Upload("ann", bytes_).ok());
+  ASSERT_TRUE(Upload("bob", bytes_).ok());
+  std::ofstream(directory_.path() / "store" / "blobs" / sha256_.substr(0, 2) / sha256_, std::ios::in) << 'X';
+  const absl::Status status = store_->ReadAll("ann", sha256_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_FALSE(store_->Has("bob", sha256_));
+  EXPECT_EQ(store_->TotalBytes(), 0u);
+  ASSERT_TRUE(Upload("ann", bytes_).ok());
+  EXPECT_EQ(*store_->ReadAll("ann", sha256_), bytes_);
+}
+
+TEST_F(BlobStoreTest, AnUploadThatMeetsExpiryIsKept) {
+  std::atomic<bool> done = false;
+  std::thread expiry([&] {
+    while (!done) EXPECT_TRUE(store_->Expire(absl::InfinitePast(), absl::InfiniteFuture()).ok());
+  });
+  for (int round = 0; round < 300; ++round) {
+    const auto written = Upload("ann", bytes_);
+    EXPECT_TRUE(written.ok()) << written.status();
+  }
+  done = true;
+  expiry.join();
 }
 
 // Two streams of one tenant that declare different sizes: one must not write while the other's bytes are hashed and

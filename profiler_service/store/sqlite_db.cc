@@ -70,18 +70,35 @@ std::string Query::Blob(int column) const {
 
 absl::Time Query::Time(int column) const { return absl::FromUnixNanos(Int(column)); }
 
-absl::StatusOr<std::unique_ptr<Db>> Db::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Db>> Db::OpenAs(int flags, const std::string& path) {
   sqlite3* raw = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<Db> db(new Db(raw));
   if (code != SQLITE_OK) return Failure(raw, absl::StrCat("cannot open ", path));
   sqlite3_busy_timeout(raw, 5000);
-  RETURN_IF_ERROR(db->Execute("PRAGMA journal_mode=WAL"));
+  return db;
+}
+
+absl::StatusOr<std::unique_ptr<Db>> Db::Open(const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Db> db, OpenAs(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path));
+  RETURN_IF_ERROR(db->TurnToWal(path));
   RETURN_IF_ERROR(db->Execute("PRAGMA synchronous=FULL"));
   RETURN_IF_ERROR(db->Execute("PRAGMA foreign_keys=ON"));
   RETURN_IF_ERROR(db->Execute("PRAGMA cache_size=-4096"));
   return db;
+}
+
+absl::StatusOr<std::unique_ptr<Db>> Db::OpenToRead(const std::string& path) {
+  return OpenAs(SQLITE_OPEN_READONLY, path);
+}
+
+absl::Status Db::TurnToWal(const std::string& path) {
+  Query query = Prepare("PRAGMA journal_mode=WAL");
+  RETURN_IF_ERROR(query.Step().status());
+  if (query.Text(0) == "wal") return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path, ": the journal stays '", query.Text(0),
+                                                    "', this file system cannot do WAL (NFS?); choose a --state or ",
+                                                    "--store on a local disk"));
 }
 
 Db::~Db() {

@@ -52,7 +52,11 @@ class Query {
 class Db {
  public:
   // Opens or creates `path` in WAL mode with synchronous=FULL: what is committed survives a power cut.
+  // FAILED_PRECONDITION on a file system that cannot keep WAL's shared memory: reader and writer would block each
+  // other.
   static absl::StatusOr<std::unique_ptr<Db>> Open(const std::string& path);
+  // Opens a database that is there, also beside a process that writes it. UNAVAILABLE.
+  static absl::StatusOr<std::unique_ptr<Db>> OpenToRead(const std::string& path);
   ~Db();
   Db(const Db&) = delete;
   Db& operator=(const Db&) = delete;
@@ -66,6 +70,8 @@ class Db {
 
  private:
   explicit Db(sqlite3* db) : db_(db) {}
+  static absl::StatusOr<std::unique_ptr<Db>> OpenAs(int flags, const std::string& path);
+  absl::Status TurnToWal(const std::string& path);
   sqlite3* db_;
   std::unordered_map<const char*, sqlite3_stmt*> statements_;
 };

@@ -1,9 +1,7 @@
 #include "profiler_service/store/sqlite_operations.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include "absl/strings/str_cat.h"
+#include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/store/sqlite_rows.h"
 
@@ -11,23 +9,6 @@ namespace sassay::store::sqlite {
 namespace {
 
 using sassay::v1::Event;
-
-std::string CanonicalBytes(const google::protobuf::Message& message) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
-  return bytes;
-}
-
-void SetTime(absl::Time time, google::protobuf::Timestamp& out) {
-  const int64_t nanos = absl::ToUnixNanos(time);
-  out.set_seconds(nanos / 1'000'000'000);
-  out.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
-}
 
 absl::Status InsertEvent(Db& db, const Event& event) {
   return db.Prepare("INSERT INTO events (id, sequence, event) VALUES (?, ?, ?)")
@@ -44,6 +25,10 @@ absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
   if (held) return ReadSubmission(query);
   return absl::AbortedError(
       absl::StrCat("submission ", lease.submission.id, ": the lease with epoch ", lease.epoch, " is lost"));
+}
+
+absl::Status PromisedToCancel(const Submission& submission) {
+  return absl::FailedPreconditionError(absl::StrCat("submission ", submission.id, " was promised to be cancelled"));
 }
 
 absl::StatusOr<Event> AppendNext(Db& db, const Submission& submission, Event event) {
@@ -73,24 +58,10 @@ absl::StatusOr<Event> EndWith(Db& db, const Submission& submission, const sassay
   return event;
 }
 
-// The earlier submission with the same request_id, if there is one.
-absl::StatusOr<absl::optional<Submitted>> FindEarlier(Db& db, const NewSubmission& submission,
-                                                      const std::string& request_bytes) {
-  std::string id;
-  {
-    Query query = db.Prepare("SELECT id, request FROM submissions WHERE tenant = ? AND request_id = ?");
-    ASSIGN_OR_RETURN(const bool found, query.Bind(submission.tenant).Bind(submission.request.request_id()).Step());
-    if (!found) return absl::optional<Submitted>();
-    id = query.Text(0);
-    if (query.Blob(1) != request_bytes) {
-      return absl::AlreadyExistsError(absl::StrCat("request_id '", submission.request.request_id(),
-                                                   "' was used for a different request (submission ", id,
-                                                   "); choose a fresh request_id for a new intention"));
-    }
-  }
+absl::StatusOr<Submitted> Earlier(Db& db, const std::string& id) {
   ASSIGN_OR_RETURN(std::vector<Event> events, Events(db, id, 0, 1));
   if (events.empty()) return absl::DataLossError(absl::StrCat("submission ", id, " has no events"));
-  return absl::optional<Submitted>(Submitted{id, false, std::move(events.front())});
+  return Submitted{id, false, std::move(events.front())};
 }
 
 absl::StatusOr<uint64_t> CheckLimits(Db& db, const NewSubmission& submission) {
@@ -101,11 +72,13 @@ absl::StatusOr<uint64_t> CheckLimits(Db& db, const NewSubmission& submission) {
   const uint64_t queued = static_cast<uint64_t>(query.Int(0));
   const uint64_t in_flight = static_cast<uint64_t>(query.Int(1));
   if (in_flight >= submission.limits.tenant_in_flight) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("tenant_in_flight: ", in_flight, " submissions of this tenant wait or run"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        in_flight, " submissions of this tenant wait or run; the limit is --max-in-flight-per-tenant; wait for ",
+        "verdicts and submit again"));
   }
   if (queued >= submission.limits.queued) {
-    return absl::ResourceExhaustedError(absl::StrCat("queued: ", queued, " submissions wait"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(queued, " submissions wait; the limit is --max-queued; submit again later"));
   }
   return queued;
 }
@@ -175,15 +148,14 @@ absl::StatusOr<Renewal> RenewOne(Db& db, const Lease& lease, absl::Time expires_
 }  // namespace
 
 absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission) {
-  const std::string request_bytes = CanonicalBytes(submission.request);
-  ASSIGN_OR_RETURN(absl::optional<Submitted> earlier, FindEarlier(db, submission, request_bytes));
-  if (earlier.has_value()) return *std::move(earlier);
+  ASSIGN_OR_RETURN(const absl::optional<std::string> earlier, FindEarlier(db, submission.tenant, submission.request));
+  if (earlier.has_value()) return Earlier(db, *earlier);
   ASSIGN_OR_RETURN(const uint64_t ahead, CheckLimits(db, submission));
-  RETURN_IF_ERROR(InsertSubmission(db, submission, request_bytes));
+  RETURN_IF_ERROR(InsertSubmission(db, submission, CanonicalBytes(submission.request)));
   Event event;
   event.set_submission_id(submission.id);
   event.set_sequence(1);
-  SetTime(submission.accepted_at, *event.mutable_at());
+  SetTimestamp(submission.accepted_at, *event.mutable_at());
   event.mutable_accepted()->set_queue_position(ahead);
   RETURN_IF_ERROR(InsertEvent(db, event));
   return Submitted{submission.id, true, std::move(event)};
@@ -211,15 +183,16 @@ absl::StatusOr<Event> Append(Db& db, const Lease& lease, Event event) {
 absl::StatusOr<Event> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict) {
   ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
   if (submission.cancelling && verdict.status() != sassay::v1::VERDICT_STATUS_CANCELLED) {
-    return absl::FailedPreconditionError(absl::StrCat("submission ", submission.id, " was promised to be cancelled"));
+    return PromisedToCancel(submission);
   }
   return EndWith(db, submission, verdict);
 }
 
 absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reason, Ended ended, absl::Time now) {
   ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
+  if (submission.cancelling) return PromisedToCancel(submission);
   Event event;
-  SetTime(now, *event.mutable_at());
+  SetTimestamp(now, *event.mutable_at());
   event.mutable_retrying()->set_reason(reason);
   event.mutable_retrying()->set_attempt(submission.attempt + 1);
   ASSIGN_OR_RETURN(event, AppendNext(db, submission, std::move(event)));
@@ -265,6 +238,36 @@ absl::StatusOr<Event> FinishQueued(Db& db, const std::string& id, const sassay::
   }
   RETURN_IF_ERROR(submission.status());
   return EndWith(db, *submission, verdict);
+}
+
+absl::StatusOr<int> Trim(Db& db, absl::Time before, int limit) {
+  std::vector<std::string> ids;
+  {
+    Query query = db.Prepare("SELECT id FROM verdicts WHERE decided_at < ? ORDER BY decided_at LIMIT ?");
+    query.Bind(before).Bind(limit);
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool row, query.Step());
+      if (!row) break;
+      ids.push_back(query.Text(0));
+    }
+  }
+  for (const std::string& id : ids) {
+    RETURN_IF_ERROR(db.Prepare("DELETE FROM events WHERE id = ?").Bind(id).Run());
+    RETURN_IF_ERROR(db.Prepare("DELETE FROM verdicts WHERE id = ?").Bind(id).Run());
+    RETURN_IF_ERROR(db.Prepare("DELETE FROM submissions WHERE id = ?").Bind(id).Run());
+  }
+  return static_cast<int>(ids.size());
+}
+
+absl::StatusOr<bool> SetPause(Db& db, const absl::optional<Pause>& pause) {
+  RETURN_IF_ERROR(db.Prepare("DELETE FROM pause").Run());
+  if (!pause.has_value()) return true;
+  RETURN_IF_ERROR(db.Prepare("INSERT INTO pause (only, at, actor, reason) VALUES (1, ?, ?, ?)")
+                      .Bind(pause->at)
+                      .Bind(pause->actor)
+                      .Bind(pause->reason)
+                      .Run());
+  return true;
 }
 
 absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record) {

@@ -26,6 +26,8 @@ absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& lea
 absl::StatusOr<Cancellation> Cancel(Db& db, const std::string& tenant, const std::string& id,
                                     const sassay::v1::Verdict& verdict);
 absl::StatusOr<sassay::v1::Event> FinishQueued(Db& db, const std::string& id, const sassay::v1::Verdict& verdict);
+absl::StatusOr<int> Trim(Db& db, absl::Time before, int limit);
+absl::StatusOr<bool> SetPause(Db& db, const absl::optional<Pause>& pause);
 absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record);
 
 // Reads, shared with the reading connection.
@@ -34,7 +36,10 @@ absl::StatusOr<std::vector<Submission>> PastQueueDeadline(Db& db, absl::Time now
 absl::StatusOr<absl::Time> NextQueueDeadline(Db& db);
 absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now);
 absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view id, uint64_t after, int limit);
+absl::StatusOr<absl::optional<std::string>> FindEarlier(Db& db, absl::string_view tenant,
+                                                        const sassay::v1::ProfileRequest& request);
 absl::StatusOr<Depths> CountDepths(Db& db);
+absl::StatusOr<absl::optional<Pause>> GetPause(Db& db);
 absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit);
 
 }  // namespace sassay::store::sqlite

@@ -1,3 +1,6 @@
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/store/sqlite_operations.h"
@@ -5,13 +8,23 @@
 
 namespace sassay::store::sqlite {
 
-absl::StatusOr<Submission> ReadSubmission(const Query& row) {
+std::string CanonicalBytes(const google::protobuf::Message& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+Submission ReadSubmission(const Query& row) {
   Submission submission;
   submission.id = row.Text(0);
   submission.tenant = row.Text(1);
-  if (!submission.request.ParseFromString(row.Blob(2))) {
-    return absl::DataLossError(absl::StrCat("submission ", submission.id, ": the stored request cannot be read"));
-  }
+  submission.readable = submission.request.ParseFromString(row.Blob(2));
+  if (!submission.readable) submission.request.Clear();
   submission.state = static_cast<State>(row.Int(3));
   submission.accepted_at = row.Time(4);
   submission.queue_deadline = row.Time(5);
@@ -24,9 +37,9 @@ absl::StatusOr<Submission> ReadSubmission(const Query& row) {
   return submission;
 }
 
-absl::StatusOr<Lease> ReadLease(const Query& row) {
+Lease ReadLease(const Query& row) {
   Lease lease;
-  ASSIGN_OR_RETURN(lease.submission, ReadSubmission(row));
+  lease.submission = ReadSubmission(row);
   lease.owner = row.Text(11);
   lease.epoch = static_cast<uint64_t>(row.Int(12));
   lease.expires_at = row.Time(13);
@@ -43,6 +56,17 @@ absl::StatusOr<Submission> Get(Db& db, absl::string_view tenant, absl::string_vi
   return ReadSubmission(query);
 }
 
+absl::StatusOr<absl::optional<std::string>> FindEarlier(Db& db, absl::string_view tenant,
+                                                        const sassay::v1::ProfileRequest& request) {
+  Query query = db.Prepare("SELECT id, request FROM submissions WHERE tenant = ? AND request_id = ?");
+  ASSIGN_OR_RETURN(const bool found, query.Bind(tenant).Bind(request.request_id()).Step());
+  if (!found) return absl::optional<std::string>();
+  if (query.Blob(1) == CanonicalBytes(request)) return absl::optional<std::string>(query.Text(0));
+  return absl::AlreadyExistsError(absl::StrCat("request_id '", request.request_id(),
+                                               "' was used for a different request (submission ", query.Text(0),
+                                               "); choose a fresh request_id for a new intention"));
+}
+
 absl::StatusOr<std::vector<Submission>> PastQueueDeadline(Db& db, absl::Time now, int limit) {
   Query query =
       db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE state = 0 AND queue_deadline <= ? ORDER BY queue_deadline LIMIT ?");
@@ -51,7 +75,7 @@ absl::StatusOr<std::vector<Submission>> PastQueueDeadline(Db& db, absl::Time now
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, query.Step());
     if (!row) return submissions;
-    ASSIGN_OR_RETURN(submissions.emplace_back(), ReadSubmission(query));
+    submissions.push_back(ReadSubmission(query));
   }
 }
 
@@ -68,7 +92,7 @@ absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now) {
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, query.Step());
     if (!row) return leases;
-    ASSIGN_OR_RETURN(leases.emplace_back(), ReadLease(query));
+    leases.push_back(ReadLease(query));
   }
 }
 
@@ -89,6 +113,12 @@ absl::StatusOr<Depths> CountDepths(Db& db) {
   Query query = db.Prepare("SELECT coalesce(sum(queued), 0), coalesce(sum(leased), 0) FROM tenants");
   RETURN_IF_ERROR(query.Step().status());
   return Depths{static_cast<uint64_t>(query.Int(0)), static_cast<uint64_t>(query.Int(1))};
+}
+
+absl::StatusOr<absl::optional<Pause>> GetPause(Db& db) {
+  Query query = db.Prepare("SELECT at, actor, reason FROM pause");
+  ASSIGN_OR_RETURN(const bool paused, query.Step());
+  return paused ? absl::optional<Pause>(Pause{query.Time(0), query.Text(1), query.Text(2)}) : absl::nullopt;
 }
 
 absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit) {

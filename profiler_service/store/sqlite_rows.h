@@ -2,7 +2,9 @@
 #ifndef SASSAY_PROFILER_SERVICE_STORE_SQLITE_ROWS_H_
 #define SASSAY_PROFILER_SERVICE_STORE_SQLITE_ROWS_H_
 
-#include "absl/status/statusor.h"
+#include <string>
+
+#include "google/protobuf/message.h"
 #include "profiler_service/store/sqlite_db.h"
 #include "profiler_service/store/store.h"
 
@@ -13,9 +15,12 @@
 
 namespace sassay::store::sqlite {
 
-// DATA_LOSS if the stored request cannot be parsed.
-absl::StatusOr<Submission> ReadSubmission(const Query& row);
-absl::StatusOr<Lease> ReadLease(const Query& row);
+// A damaged request makes an unreadable Submission, not an error: one bad row must not stop the others.
+Submission ReadSubmission(const Query& row);
+Lease ReadLease(const Query& row);
+
+// Equal requests have equal bytes.
+std::string CanonicalBytes(const google::protobuf::Message& message);
 
 }  // namespace sassay::store::sqlite
 

@@ -83,6 +83,16 @@ CREATE TRIGGER audit_stays BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the
     R"sql(
 ALTER TABLE submissions ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
 )sql",
+    // Version 3: a pause that survives a restart; old verdicts are found and forgotten.
+    R"sql(
+CREATE TABLE pause (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  reason TEXT NOT NULL
+);
+CREATE INDEX verdicts_decided ON verdicts (decided_at);
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
 

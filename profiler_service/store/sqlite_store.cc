@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -65,10 +66,7 @@ class SqliteStore : public Store {
   }
 
   absl::StatusOr<std::vector<Renewal>> Renew(const std::vector<Lease>& leases, absl::Time expires_at) override {
-    return Await<std::vector<Renewal>>([&](Callback<std::vector<Renewal>> done) {
-      writer_.Post<std::vector<Renewal>>([leases, expires_at](Db& db) { return sqlite::Renew(db, leases, expires_at); },
-                                         std::move(done));
-    });
+    return Write<std::vector<Renewal>>([leases, expires_at](Db& db) { return sqlite::Renew(db, leases, expires_at); });
   }
 
   void Cancel(absl::string_view tenant, absl::string_view id, Verdict verdict, Callback<Cancellation> done) override {
@@ -83,6 +81,11 @@ class SqliteStore : public Store {
         std::move(done));
   }
 
+  absl::StatusOr<absl::optional<std::string>> FindEarlier(absl::string_view tenant,
+                                                          const sassay::v1::ProfileRequest& request) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::FindEarlier(*reader_, tenant, request);
+  }
   absl::StatusOr<std::vector<Submission>> PastQueueDeadline(absl::Time now, int limit) override {
     absl::MutexLock lock(&mutex_);
     return sqlite::PastQueueDeadline(*reader_, now, limit);
@@ -108,11 +111,20 @@ class SqliteStore : public Store {
     return sqlite::CountDepths(*reader_);
   }
 
+  absl::StatusOr<int> Trim(absl::Time before, int limit) override {
+    return Write<int>([before, limit](Db& db) { return sqlite::Trim(db, before, limit); });
+  }
+
+  absl::Status SetPause(const absl::optional<Pause>& pause) override {
+    return Write<bool>([pause](Db& db) { return sqlite::SetPause(db, pause); }).status();
+  }
+  absl::StatusOr<absl::optional<Pause>> GetPause() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::GetPause(*reader_);
+  }
+
   absl::Status Audit(const AuditRecord& record) override {
-    return Await<bool>([&](Callback<bool> done) {
-             writer_.Post<bool>([record](Db& db) { return sqlite::Audit(db, record); }, std::move(done));
-           })
-        .status();
+    return Write<bool>([record](Db& db) { return sqlite::Audit(db, record); }).status();
   }
   absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) override {
     absl::MutexLock lock(&mutex_);
@@ -120,6 +132,12 @@ class SqliteStore : public Store {
   }
 
  private:
+  // Waits for a write.
+  template <typename T>
+  absl::StatusOr<T> Write(std::function<absl::StatusOr<T>(Db&)> operation) {
+    return Await<T>([&](Callback<T> done) { writer_.Post<T>(std::move(operation), std::move(done)); });
+  }
+
   const UniqueFd lock_;
   absl::Mutex mutex_;
   const std::unique_ptr<Db> reader_ ABSL_PT_GUARDED_BY(mutex_);
@@ -131,9 +149,16 @@ class SqliteStore : public Store {
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path) {
   ASSIGN_OR_RETURN(UniqueFd lock, LockForThisProcess(path + ".lock"));
   ASSIGN_OR_RETURN(std::unique_ptr<Db> writer, Db::Open(path));
+  // What tenants submitted is nobody else's on this machine; SQLite's other files take the mode over.
+  for (const char* file : {"", "-wal", "-shm"}) chmod((path + file).c_str(), 0600);
   RETURN_IF_ERROR(MigrateSchema(*writer));
   ASSIGN_OR_RETURN(std::unique_ptr<Db> reader, Db::Open(path));
   return std::make_unique<SqliteStore>(std::move(lock), std::move(writer), std::move(reader));
+}
+
+absl::StatusOr<std::vector<AuditRecord>> ReadAuditLog(const std::string& path, uint64_t after, int limit) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Db> db, Db::OpenToRead(path));
+  return sqlite::AuditLog(*db, after, limit);
 }
 
 }  // namespace sassay::store

@@ -15,6 +15,10 @@ namespace sassay::store {
 // FAILED_PRECONDITION: another process has it open, or a newer build wrote it. UNAVAILABLE: the file cannot be opened.
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path);
 
+// Records of the audit log with sequence > `after`, in order, also while a service uses the database. UNAVAILABLE if
+// there is no database.
+absl::StatusOr<std::vector<AuditRecord>> ReadAuditLog(const std::string& path, uint64_t after, int limit);
+
 }  // namespace sassay::store
 
 #endif  // SASSAY_PROFILER_SERVICE_STORE_SQLITE_STORE_H_

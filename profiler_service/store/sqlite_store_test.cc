@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <vector>
 
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
@@ -75,6 +79,71 @@ TEST_F(SqliteFile, AFinishedSubmissionCannotBeReopened) {
                   .ok());
   ASSERT_TRUE(db->Execute("UPDATE submissions SET state = 2").ok());
   EXPECT_FALSE(db->Execute("UPDATE submissions SET state = 0").ok());
+}
+
+TEST_F(SqliteFile, ADamagedRequestDoesNotHoldUpTheOthers) {
+  {
+    const auto store = *OpenSqliteStore(path());
+    for (const char* id : {"bad", "good"}) {
+      NewSubmission submission{id, "ann", {}, absl::UnixEpoch(), absl::InfiniteFuture(), absl::Minutes(1), {10, 10}};
+      submission.request.set_request_id(id);
+      ASSERT_TRUE(Await<Submitted>([&](Callback<Submitted> done) { store->Submit(submission, std::move(done)); }).ok());
+    }
+  }
+  ASSERT_TRUE((*Db::Open(path()))->Execute("UPDATE submissions SET request = x'ff' WHERE id = 'bad'").ok());
+  const auto store = *OpenSqliteStore(path());
+  std::vector<bool> readable;
+  for (int i = 0; i < 2; ++i) {
+    const auto lease = Await<absl::optional<Lease>>([&](Callback<absl::optional<Lease>> done) {
+      store->Acquire("me", absl::UnixEpoch(), absl::UnixEpoch(), std::move(done));
+    });
+    ASSERT_TRUE(lease.ok() && lease->has_value()) << lease.status();
+    readable.push_back((*lease)->submission.readable);
+  }
+  EXPECT_THAT(readable, testing::ElementsAre(false, true));
+  EXPECT_EQ(store->LeasesExpiredBy(absl::InfiniteFuture())->size(), 2u);
+}
+
+TEST_F(SqliteFile, TenantsDataIsNobodyElsesOnTheMachine) {
+  const auto store = *OpenSqliteStore(path());
+  ASSERT_TRUE(store->Audit({0, absl::UnixEpoch(), "a", "b", "c", "OK", ""}).ok());
+  for (const auto& file : std::filesystem::directory_iterator(directory_.path())) {
+    EXPECT_EQ(file.status().permissions() & static_cast<std::filesystem::perms>(0077), std::filesystem::perms::none)
+        << file.path();
+  }
+}
+
+TEST_F(SqliteFile, AFileSystemWithoutWalIsRefused) {
+  sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
+  sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1);  // has no shared memory
+  const absl::Status status = Db::Open(path()).status();
+  sqlite3_vfs_register(usual, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("local disk"));
+}
+
+TEST_F(SqliteFile, TheAuditLogCanBeReadBesideTheService) {
+  const auto store = *OpenSqliteStore(path());
+  ASSERT_TRUE(store->Audit({0, absl::UnixEpoch(), "root", "b", "c", "OK", ""}).ok());
+  const auto records = ReadAuditLog(path(), 0, 10);
+  ASSERT_TRUE(records.ok()) << records.status();
+  EXPECT_EQ(records->front().actor, "root");
+  EXPECT_FALSE(ReadAuditLog(directory_.path() / "nothing.db", 0, 10).ok());
+}
+
+TEST_F(SqliteFile, ADatabaseOfVersionOneIsBroughtUpToDate) {
+  {
+    auto db = *Db::Open(path());
+    ASSERT_TRUE(MigrateSchema(*db).ok());
+    ASSERT_TRUE(db->Execute("DROP TABLE pause").ok());
+    ASSERT_TRUE(db->Execute("DROP INDEX verdicts_decided").ok());
+    ASSERT_TRUE(db->Execute("ALTER TABLE submissions DROP COLUMN failures").ok());
+    ASSERT_TRUE(db->Execute("PRAGMA user_version=1").ok());
+  }
+  const auto store = OpenSqliteStore(path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE((*store)->GetPause().ok());
+  EXPECT_TRUE((*store)->LeasesExpiredBy(absl::InfiniteFuture()).ok());
 }
 
 TEST_F(SqliteFile, MigratingTwiceChangesNothing) {

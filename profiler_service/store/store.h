@@ -65,6 +65,7 @@ struct Submission {
   uint32_t failures = 0;       // attempts that ended in trouble of ours (Ended::kFailed)
   uint32_t losses = 0;         // attempts in a row during which their process crashed (Ended::kCrashed)
   bool cancelling = false;     // somebody asked to stop
+  bool readable = true;        // false: `request` is empty, its bytes cannot be parsed any more
   uint64_t last_sequence = 0;  // of its events
 };
 
@@ -98,6 +99,13 @@ struct Cancellation {
   absl::optional<sassay::v1::Event> verdict;  // the event that ended a queued submission
 };
 
+// Nothing is handed out while there is one.
+struct Pause {
+  absl::Time at;
+  std::string actor;
+  std::string reason;
+};
+
 // One line of the audit log.
 struct AuditRecord {
   uint64_t sequence = 0;  // given by the store, dense from 1
@@ -115,8 +123,9 @@ struct Depths {
   uint64_t leased = 0;
 };
 
-// Called once, with the answer, after it is durable; on a thread of the store, so it must be quick and must not wait
-// for the store. Calls come in the order in which the writes took effect.
+// Called once, with the answer, after it is durable; on the store's writing thread, so it must be quick and must not
+// wait for another write (it would wait for itself); a read is fine. Calls come in the order in which the writes took
+// effect.
 template <typename T>
 using Callback = std::function<void(absl::StatusOr<T>)>;
 
@@ -130,9 +139,12 @@ class Store {
   virtual ~Store() = default;
 
   // Accepts a submission and appends its Accepted event. The same tenant, request_id and content again answers with the
-  // first submission. ALREADY_EXISTS: same request_id, other content. RESOURCE_EXHAUSTED: a limit; "tenant_in_flight"
-  // or "queued" is the first word of the message.
+  // first submission. ALREADY_EXISTS: same request_id, other content. RESOURCE_EXHAUSTED: a limit; the message names
+  // the service's flag.
   virtual void Submit(NewSubmission submission, Callback<Submitted> done) = 0;
+  // The id of the submission that Submit would answer with; nothing if it would be new. ALREADY_EXISTS as there.
+  virtual absl::StatusOr<absl::optional<std::string>> FindEarlier(absl::string_view tenant,
+                                                                  const sassay::v1::ProfileRequest& request) = 0;
 
   // Takes the next submission: tenants in turn, the oldest of the tenant first; none of those past their queue
   // deadline. Nothing if nothing waits. A lease survives the death of its process; a power cut may forget it (then
@@ -148,6 +160,7 @@ class Store {
   virtual void Finish(const Lease& lease, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) = 0;
 
   // Gives a submission back to the queue, at its old place, with a Retrying event. ABORTED: the lease is lost.
+  // FAILED_PRECONDITION: a cancellation was promised; Finish it.
   virtual void Return(const Lease& lease, absl::string_view reason, Ended ended, absl::Time now,
                       Callback<sassay::v1::Event> done) = 0;
 
@@ -174,6 +187,14 @@ class Store {
   // Events with sequence > `after`, in order, at most `limit`.
   virtual absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) = 0;
   virtual absl::StatusOr<Depths> CountDepths() = 0;
+
+  // Forgets finished submissions whose verdict is older than `before`, with their events, at most `limit` at once;
+  // answers how many. Their request_ids are free again.
+  virtual absl::StatusOr<int> Trim(absl::Time before, int limit) = 0;
+
+  // Durable when it returns; nothing ends the pause.
+  virtual absl::Status SetPause(const absl::optional<Pause>& pause) = 0;
+  virtual absl::StatusOr<absl::optional<Pause>> GetPause() = 0;
 
   // Appends to the audit log; durable when it returns. Nothing ever changes or removes a record.
   virtual absl::Status Audit(const AuditRecord& record) = 0;

@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "profiler_service/api/ports/managed_stream.h"
 #include "profiler_service/api/ports/streams.h"
@@ -12,13 +11,6 @@ using sassay::v1::ReadBlobRequest;
 using sassay::v1::ReadBlobResponse;
 using sassay::v1::WriteBlobRequest;
 using sassay::v1::WriteBlobResponse;
-
-absl::Status NameTheFlag(const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) return status;
-  const absl::string_view flag =
-      absl::StartsWith(status.message(), "max_blob_bytes") ? "--max-blob-bytes" : "--max-bytes-per-tenant";
-  return absl::ResourceExhaustedError(absl::StrCat(status.message(), "; the limit is ", flag));
-}
 
 class Upload : public ManagedStream<grpc::ServerReadReactor<WriteBlobRequest>> {
  public:
@@ -32,7 +24,7 @@ class Upload : public ManagedStream<grpc::ServerReadReactor<WriteBlobRequest>> {
 
   void OnReadDone(bool ok) override {
     if (!ok) return StreamEnded();
-    port_.pool.Post([this, self = shared_from_this()] { Take(); });
+    port_.pool.Post(tenant_, [this, self = shared_from_this()] { Take(); });
   }
 
  private:
@@ -60,7 +52,7 @@ class Upload : public ManagedStream<grpc::ServerReadReactor<WriteBlobRequest>> {
   void Take() {
     if (absl::Status status = Identify(); !status.ok()) return Close(status);
     auto written = port_.blobs.Write(tenant_, sha256_, total_bytes_, chunk_.offset_bytes(), chunk_.data());
-    if (!written.ok()) return Close(NameTheFlag(written.status()));
+    if (!written.ok()) return Close(written.status());
     status_ = *written;
     if (status_.complete) {
       response_.set_committed_bytes(status_.committed_bytes);
@@ -83,12 +75,12 @@ class Download : public ManagedStream<grpc::ServerWriteReactor<ReadBlobResponse>
 
   void Begin(const Caller& caller) {
     tenant_ = caller.tenant;
-    port_.pool.Post([this, self = shared_from_this()] { Send(); });
+    port_.pool.Post(tenant_, [this, self = shared_from_this()] { Send(); });
   }
 
   void OnWriteDone(bool ok) override {
     if (!ok) return Close(absl::CancelledError("the client went away"));
-    if (Idle() && Claim()) port_.pool.Post([this, self = shared_from_this()] { Send(); });
+    if (Idle() && Claim()) port_.pool.Post(tenant_, [this, self = shared_from_this()] { Send(); });
   }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
@@ -12,6 +11,8 @@ namespace {
 
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
+
+constexpr size_t kMaxAuditTextBytes = 1000;
 
 absl::Status AdminsOnly(const Caller& caller) {
   if (caller.role == Role::kAdmin) return absl::OkStatus();
@@ -24,34 +25,62 @@ absl::Status NotInThisVersion(absl::string_view action) {
   return absl::UnimplementedError(absl::StrCat(action, " has no handler in this version of profiler-service"));
 }
 
-// A stream that ends as soon as it has begun.
+// A stream that says nothing but its end.
 class EndedStream : public grpc::ServerWriteReactor<sassay::v1::Incident> {
  public:
-  explicit EndedStream(const grpc::Status& status) { Finish(status); }
   void OnDone() override { delete this; }
 };
 
+std::string Describe(const store::Pause& pause) {
+  return absl::StrCat("paused by ", pause.actor, " since ", absl::FormatTime(pause.at, absl::UTCTimeZone()),
+                      pause.reason.empty() ? "" : absl::StrCat(": ", pause.reason));
+}
+
+// What callers wrote is kept for ever.
+std::string Short(const std::string& text) { return text.substr(0, kMaxAuditTextBytes); }
+
 }  // namespace
 
-absl::Status ControlPort::Audited(const absl::StatusOr<Caller>& caller, const char* action, const std::string& target,
-                                  const std::string& detail, const std::function<absl::Status()>& act) {
+absl::optional<std::string> ControlPort::NoteOfRefusal(const std::string& tenant) {
+  absl::MutexLock lock(&mutex_);
+  uint64_t& suppressed = suppressed_[tenant];
+  if (!port_.refusals.Allow(tenant)) {
+    ++suppressed;
+    return absl::nullopt;
+  }
+  const uint64_t before = std::exchange(suppressed, 0);
+  return before == 0 ? "" : absl::StrCat(" (", before, " refusals before this one were not written down)");
+}
+
+absl::Status ControlPort::Audited(const absl::StatusOr<Caller>& caller, const Action& action) {
   RETURN_IF_ERROR(caller.status());
   absl::Status outcome = AdminsOnly(*caller);
-  if (!outcome.ok() && !port_.refusals.Allow(caller->tenant)) return outcome;
-  if (outcome.ok()) outcome = act();
-  if (outcome.ok() && absl::StrContains(action, "List")) return outcome;
-  RETURN_IF_ERROR(port_.store.Audit(
-      {0, absl::Now(), caller->tenant, action, target, absl::StatusCodeToString(outcome.code()), detail}));
+  std::string note;
+  if (!outcome.ok()) {
+    const absl::optional<std::string> written = NoteOfRefusal(caller->tenant);
+    if (!written.has_value()) return outcome;
+    note = *written;
+  } else {
+    outcome = action.act(*caller);
+  }
+  if (outcome.ok() && action.effect == Effect::kReads) return outcome;
+  RETURN_IF_ERROR(port_.store.Audit({0, absl::Now(), caller->tenant, action.name, Short(action.target),
+                                     absl::StatusCodeToString(outcome.code()), Short(action.detail) + note}));
   return outcome;
 }
 
-ServerUnaryReactor* ControlPort::Act(CallbackServerContext& context, const char* action, const std::string& target,
-                                     const std::string& detail, std::function<absl::Status()> act) {
-  ServerUnaryReactor* reactor = context.DefaultReactor();
-  port_.pool.Post([this, reactor, caller = CallerOf(port_, context), action, target, detail, act = std::move(act)] {
-    reactor->Finish(ToGrpc(Audited(caller, action, target, detail, act)));
+template <typename Reactor>
+Reactor* ControlPort::Act(Reactor* reactor, CallbackServerContext& context, Action action) {
+  port_.control_pool.Post("", [this, reactor, caller = CallerOf(port_, context), action = std::move(action)] {
+    reactor->Finish(ToGrpc(port_, Audited(caller, action)));
   });
   return reactor;
+}
+
+ServerUnaryReactor* ControlPort::NotYet(CallbackServerContext& context, const char* name, const std::string& target,
+                                        const std::string& detail) {
+  return Act(context.DefaultReactor(), context,
+             {name, target, detail, Effect::kChanges, [name](const Caller&) { return NotInThisVersion(name); }});
 }
 
 absl::Status ControlPort::CheckGpu(const std::string& uuid) const {
@@ -66,73 +95,71 @@ absl::Status ControlPort::CheckGpu(const std::string& uuid) const {
 
 ServerUnaryReactor* ControlPort::ListGpus(CallbackServerContext* context, const sassay::v1::ListGpusRequest*,
                                           sassay::v1::ListGpusResponse* response) {
-  return Act(*context, "Control.ListGpus", "", "", [this, response] {
-    const bool paused = port_.queue.paused();
+  const auto list = [this, response](const Caller&) {
+    const absl::optional<store::Pause> pause = port_.queue.pause();
     for (sassay::v1::Gpu gpu : port_.gpus) {
-      gpu.set_state(paused ? sassay::v1::GPU_STATE_PAUSED : sassay::v1::GPU_STATE_HEALTHY);
-      gpu.set_reason(paused ? "PauseDispatch" : "");
+      gpu.set_state(pause.has_value() ? sassay::v1::GPU_STATE_PAUSED : sassay::v1::GPU_STATE_HEALTHY);
+      if (pause.has_value()) gpu.set_reason(Describe(*pause));
       // Which GPU runs what is the pipeline's affair; where there is one, the queue knows.
       if (port_.gpus.size() == 1) gpu.set_running(static_cast<uint32_t>(port_.queue.running()));
       *response->add_gpus() = std::move(gpu);
     }
     return absl::OkStatus();
-  });
+  };
+  return Act(context->DefaultReactor(), *context, {"Control.ListGpus", "", "", Effect::kReads, list});
 }
 
 ServerUnaryReactor* ControlPort::PauseDispatch(CallbackServerContext* context,
                                                const sassay::v1::PauseDispatchRequest* request,
                                                sassay::v1::PauseDispatchResponse*) {
-  return Act(*context, "Control.PauseDispatch", request->uuid(), request->reason(), [this, request]() -> absl::Status {
+  const auto pause = [this, request](const Caller& caller) -> absl::Status {
     RETURN_IF_ERROR(CheckGpu(request->uuid()));
-    port_.queue.SetPaused(true);
-    return absl::OkStatus();
-  });
+    return port_.queue.Pause({absl::Now(), caller.tenant, Short(request->reason())});
+  };
+  return Act(context->DefaultReactor(), *context,
+             {"Control.PauseDispatch", request->uuid(), request->reason(), Effect::kChanges, pause});
 }
 
 ServerUnaryReactor* ControlPort::ResumeDispatch(CallbackServerContext* context,
                                                 const sassay::v1::ResumeDispatchRequest* request,
                                                 sassay::v1::ResumeDispatchResponse*) {
-  return Act(*context, "Control.ResumeDispatch", request->uuid(), "", [this, request]() -> absl::Status {
+  const auto resume = [this, request](const Caller&) -> absl::Status {
     RETURN_IF_ERROR(CheckGpu(request->uuid()));
-    port_.queue.SetPaused(false);
-    return absl::OkStatus();
-  });
+    return port_.queue.Resume();
+  };
+  return Act(context->DefaultReactor(), *context,
+             {"Control.ResumeDispatch", request->uuid(), "", Effect::kChanges, resume});
 }
 
 ServerUnaryReactor* ControlPort::RestartWorkers(CallbackServerContext* context,
                                                 const sassay::v1::RestartWorkersRequest* request,
                                                 sassay::v1::RestartWorkersResponse*) {
-  return Act(*context, "Control.RestartWorkers", request->uuid(), request->reason(),
-             [] { return NotInThisVersion("RestartWorkers"); });
+  return NotYet(*context, "Control.RestartWorkers", request->uuid(), request->reason());
 }
 
 ServerUnaryReactor* ControlPort::QuarantineGpu(CallbackServerContext* context,
                                                const sassay::v1::QuarantineGpuRequest* request,
                                                sassay::v1::QuarantineGpuResponse*) {
-  return Act(*context, "Control.QuarantineGpu", request->uuid(), request->reason(),
-             [] { return NotInThisVersion("QuarantineGpu"); });
+  return NotYet(*context, "Control.QuarantineGpu", request->uuid(), request->reason());
 }
 
 ServerUnaryReactor* ControlPort::ReleaseGpu(CallbackServerContext* context,
                                             const sassay::v1::ReleaseGpuRequest* request,
                                             sassay::v1::ReleaseGpuResponse*) {
-  return Act(*context, "Control.ReleaseGpu", request->uuid(), request->reason(),
-             [] { return NotInThisVersion("ReleaseGpu"); });
+  return NotYet(*context, "Control.ReleaseGpu", request->uuid(), request->reason());
 }
 
 ServerUnaryReactor* ControlPort::ExcludeTurns(CallbackServerContext* context,
                                               const sassay::v1::ExcludeTurnsRequest* request,
                                               sassay::v1::ExcludeTurnsResponse*) {
-  return Act(*context, "Control.ExcludeTurns", request->uuid(), request->reason(),
-             [] { return NotInThisVersion("ExcludeTurns"); });
+  return NotYet(*context, "Control.ExcludeTurns", request->uuid(), request->reason());
 }
 
 grpc::ServerWriteReactor<sassay::v1::Incident>* ControlPort::StreamIncidents(
     CallbackServerContext* context, const sassay::v1::StreamIncidentsRequest*) {
-  const absl::StatusOr<Caller> caller = CallerOf(port_, *context);
-  absl::Status status = caller.ok() ? AdminsOnly(*caller) : caller.status();
-  if (status.ok()) status = NotInThisVersion("StreamIncidents");
-  return new EndedStream(ToGrpc(status));
+  constexpr const char* kName = "Control.StreamIncidents";
+  return Act(new EndedStream, *context,
+             {kName, "", "", Effect::kReads, [](const Caller&) { return NotInThisVersion(kName); }});
 }
 
 }  // namespace sassay::api

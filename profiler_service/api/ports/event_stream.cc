@@ -16,12 +16,16 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
   using ManagedStream::ManagedStream;
 
   void Submit(const Caller& caller, const ProfileRequest& request) {
+    // A repetition attaches, whatever the limits say by now: its bundle may have expired, its definition may be gone.
+    const absl::StatusOr<absl::optional<std::string>> earlier = port_.queue.FindEarlier(caller.tenant, request);
+    if (!earlier.ok()) return Close(earlier.status());
+    if (earlier->has_value()) return Follow(caller, **earlier, 0);
     if (absl::Status status = Check(caller, request); !status.ok()) return Close(status);
-    port_.queue.Submit(caller.tenant, request,
-                       [this, self = shared_from_this(), caller](absl::StatusOr<store::Submitted> submitted) {
-                         if (!submitted.ok()) return Close(submitted.status());
-                         port_.pool.Post([this, self, caller, id = submitted->id] { Follow(caller, id, 0); });
-                       });
+    port_.queue.Submit(
+        caller.tenant, request, [this, self = shared_from_this(), caller](absl::StatusOr<store::Submitted> submitted) {
+          if (!submitted.ok()) return Close(submitted.status());
+          port_.pool.Post(caller.tenant, [this, self, caller, id = submitted->id] { Follow(caller, id, 0); });
+        });
   }
 
   void Follow(const Caller& caller, const std::string& id, uint64_t after) {
@@ -46,7 +50,6 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
           "more than ", port_.submissions.per_second(),
           " submissions a second; the limit is --max-submissions-per-second (per tenant); slow down and retry"));
     }
-    RETURN_IF_ERROR(queue::CheckRequest(request));
     RETURN_IF_ERROR(port_.catalog.Resolve(request.workload()).status());
     return port_.blobs.Touch(caller.tenant, request.bundle_sha256(), absl::Now());
   }

@@ -16,9 +16,25 @@ IoPool::~IoPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void IoPool::Post(std::function<void()> work) {
+void IoPool::Post(const std::string& tenant, std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
-  work_.push_back(std::move(work));
+  Works& works = work_[tenant];
+  if (works.empty()) turns_.push_back(tenant);
+  works.push_back(std::move(work));
+}
+
+std::function<void()> IoPool::Take() {
+  const std::string tenant = std::move(turns_.front());
+  turns_.pop_front();
+  const auto works = work_.find(tenant);
+  std::function<void()> work = std::move(works->second.front());
+  works->second.pop_front();
+  if (works->second.empty()) {
+    work_.erase(works);
+  } else {
+    turns_.push_back(tenant);
+  }
+  return work;
 }
 
 void IoPool::Loop() {
@@ -26,9 +42,8 @@ void IoPool::Loop() {
     std::function<void()> work;
     {
       absl::MutexLock lock(&mutex_, absl::Condition(this, &IoPool::SomethingToDo));
-      if (work_.empty()) return;
-      work = std::move(work_.front());
-      work_.pop_front();
+      if (turns_.empty()) return;
+      work = Take();
     }
     work();
   }

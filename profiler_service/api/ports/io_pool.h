@@ -1,9 +1,12 @@
-// Threads for what blocks on the disk, so that gRPC's own never do.
+// Threads for what is long on the disk: chunks of blobs, and the audit log. Calls that look at one row or one file stay
+// on gRPC's threads.
 #ifndef SASSAY_PROFILER_SERVICE_API_PORTS_IO_POOL_H_
 #define SASSAY_PROFILER_SERVICE_API_PORTS_IO_POOL_H_
 
 #include <deque>
 #include <functional>
+#include <map>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -12,20 +15,24 @@
 
 namespace sassay::api {
 
-// Runs posted work on a fixed number of threads, first come first served. Destruction runs what was posted.
-// Thread-safe.
+// Runs posted work on a fixed number of threads: tenants in turn, of one tenant first come first served, so that two
+// thousand uploads of one tenant delay another's by one chunk. Destruction runs what was posted. Thread-safe.
 class IoPool {
  public:
   explicit IoPool(int threads);
   ~IoPool();
-  void Post(std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Post(const std::string& tenant, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  using Works = std::deque<std::function<void()>>;
+
   void Loop();
-  bool SomethingToDo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !work_.empty(); }
+  std::function<void()> Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool SomethingToDo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !turns_.empty(); }
 
   absl::Mutex mutex_;
-  std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Works> work_ ABSL_GUARDED_BY(mutex_);  // of the tenants in `turns_`
+  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);      // each tenant that has work, once
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -97,7 +97,7 @@ class ManagedStream : public Reactor, public OpenStream, public std::enable_shar
   // The place is free before the client hears of the end, so that its next stream finds it.
   void Leave(const absl::Status& status) {
     port_.streams.Remove(this);
-    this->Finish(ToGrpc(status));
+    this->Finish(ToGrpc(port_, status));
   }
 
   absl::Mutex mutex_;

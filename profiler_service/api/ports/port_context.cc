@@ -11,7 +11,8 @@ absl::StatusOr<Caller> CallerOf(const PortContext& port, const grpc::CallbackSer
   return port.tokens.Authenticate(absl::string_view(header->second.data(), header->second.size()));
 }
 
-grpc::Status ToGrpc(const absl::Status& status) {
+grpc::Status ToGrpc(const PortContext& port, const absl::Status& status) {
+  if (!status.ok()) port.refused(status.code());
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 

@@ -3,6 +3,7 @@
 #define SASSAY_PROFILER_SERVICE_API_PORTS_PORT_CONTEXT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,12 @@ struct PortContext {
   store::BlobStore& blobs;
   const WorkloadCatalog& catalog;
   const TokenRegistry& tokens;
-  RateLimiter& submissions;  // accepted calls of Profile per tenant
+  RateLimiter& submissions;  // calls of Profile that are not repetitions, per tenant
   RateLimiter& refusals;     // audited refusals per tenant, so that nobody floods the log
   IoPool& pool;
+  IoPool& control_pool;  // for admins alone: no tenant's upload is ahead of PauseDispatch
   OpenStreams& streams;
+  std::function<void(absl::StatusCode)> refused;  // counts answers that are no OK
   sassay::v1::GetCapabilitiesResponse capabilities;
   std::vector<sassay::v1::Gpu> gpus;  // state and running are filled in when asked
 };
@@ -47,8 +50,8 @@ struct PortContext {
 // Who is calling; UNAUTHENTICATED.
 absl::StatusOr<Caller> CallerOf(const PortContext& port, const grpc::CallbackServerContext& context);
 
-// The same status in gRPC's type.
-grpc::Status ToGrpc(const absl::Status& status);
+// The same status in gRPC's type, counted.
+grpc::Status ToGrpc(const PortContext& port, const absl::Status& status);
 
 }  // namespace sassay::api
 

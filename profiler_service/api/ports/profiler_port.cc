@@ -21,7 +21,7 @@ template <typename Handle>
 ServerUnaryReactor* Answer(const PortContext& port, CallbackServerContext& context, Handle handle) {
   const absl::StatusOr<Caller> caller = CallerOf(port, context);
   ServerUnaryReactor* reactor = context.DefaultReactor();
-  reactor->Finish(ToGrpc(caller.ok() ? handle(*caller) : caller.status()));
+  reactor->Finish(ToGrpc(port, caller.ok() ? handle(*caller) : caller.status()));
   return reactor;
 }
 
@@ -97,13 +97,14 @@ ServerUnaryReactor* ProfilerPort::Cancel(CallbackServerContext* context, const s
   ServerUnaryReactor* reactor = context->DefaultReactor();
   const absl::StatusOr<Caller> caller = CallerOf(port_, *context);
   if (!caller.ok()) {
-    reactor->Finish(ToGrpc(caller.status()));
+    reactor->Finish(ToGrpc(port_, caller.status()));
     return reactor;
   }
-  port_.queue.Cancel(caller->tenant, request->submission_id(), [reactor, response](absl::StatusOr<bool> cancelling) {
-    if (cancelling.ok()) response->set_cancelling(*cancelling);
-    reactor->Finish(ToGrpc(cancelling.status()));
-  });
+  port_.queue.Cancel(caller->tenant, request->submission_id(),
+                     [this, reactor, response](absl::StatusOr<bool> cancelling) {
+                       if (cancelling.ok()) response->set_cancelling(*cancelling);
+                       reactor->Finish(ToGrpc(port_, cancelling.status()));
+                     });
   return reactor;
 }
 

@@ -104,13 +104,16 @@ TEST_F(AccessTest, APausedServiceStartsNothingUntilResumed) {
   Start();
   TestClient ann = Client(ann_), root = Client(root_);
   sassay::v1::PauseDispatchResponse paused;
-  ASSERT_TRUE(root.control->PauseDispatch(root.Context().get(), {}, &paused).ok());
+  sassay::v1::PauseDispatchRequest why;
+  why.set_reason("the fan is loud");
+  ASSERT_TRUE(root.control->PauseDispatch(root.Context().get(), why, &paused).ok());
   sassay::v1::PauseDispatchRequest unknown;
   unknown.set_uuid("GPU-nowhere");
   EXPECT_EQ(root.control->PauseDispatch(root.Context().get(), unknown, &paused).error_code(), StatusCode::NOT_FOUND);
   sassay::v1::ListGpusResponse gpus;
   ASSERT_TRUE(root.control->ListGpus(root.Context().get(), {}, &gpus).ok());
   EXPECT_EQ(gpus.gpus(0).state(), sassay::v1::GPU_STATE_PAUSED);
+  EXPECT_THAT(gpus.gpus(0).reason(), testing::MatchesRegex("paused by root since .*: the fan is loud"));
   const auto context = ann.Context();
   const auto reader = ann.profiler->Profile(context.get(), Uploaded(ann, "r1"));
   Event event;
@@ -120,6 +123,57 @@ TEST_F(AccessTest, APausedServiceStartsNothingUntilResumed) {
   ASSERT_TRUE(root.control->ResumeDispatch(root.Context().get(), {}, &resumed).ok());
   ASSERT_TRUE(reader->Read(&event));
   EXPECT_TRUE(event.has_verdict());
+}
+
+TEST_F(AccessTest, EveryRefusalIsWrittenDownOrCounted) {
+  Start();
+  TestClient ann = Client(ann_);
+  const auto context = ann.Context();
+  const auto incidents = ann.control->StreamIncidents(context.get(), {});
+  sassay::v1::Incident incident;
+  EXPECT_FALSE(incidents->Read(&incident));
+  EXPECT_EQ(incidents->Finish().error_code(), StatusCode::PERMISSION_DENIED);
+  sassay::v1::QuarantineGpuRequest quarantine;
+  quarantine.set_uuid(std::string(1 << 20, 'u'));
+  sassay::v1::QuarantineGpuResponse response;
+  constexpr int kCalls = 20;
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_EQ(ann.control->QuarantineGpu(ann.Context().get(), quarantine, &response).error_code(),
+              StatusCode::PERMISSION_DENIED);
+  }
+  EXPECT_THAT(server_->MetricsText(), HasSubstr("sassay_rpcs_refused_total{code=\"PERMISSION_DENIED\"} 21"));
+  // One a second is written down; the next one that is says how many were not.
+  std::string last;
+  for (int calls = 0; last.find("were not written down") == std::string::npos && calls < 100'000; ++calls) {
+    ann.control->QuarantineGpu(ann.Context().get(), {}, &response);
+    if (calls % 100 == 0) last = store::ReadAuditLog(options_.state + "/sassay.db", 0, 1000)->back().detail;
+  }
+  EXPECT_THAT(last, HasSubstr("were not written down"));
+  const auto log = *store::ReadAuditLog(options_.state + "/sassay.db", 0, 1000);
+  EXPECT_EQ(log[0].action, "Control.StreamIncidents");
+  EXPECT_EQ(log[0].outcome, "PERMISSION_DENIED");
+  EXPECT_EQ(log[1].target.size(), 1000u);
+}
+
+TEST_F(AccessTest, ChangesOfTheTokensAreInTheAuditLog) {
+  Start();
+  TestClient ann = Client(ann_);
+  runner_.run = [](const Job&, JobObserver& observer) {
+    while (!observer.cancelled()) std::this_thread::yield();
+    return queue::CorrectVerdict();
+  };
+  const auto context = ann.Context();
+  const auto reader = ann.profiler->Profile(context.get(), Uploaded(ann, "r1"));
+  Event event;
+  ASSERT_TRUE(reader->Read(&event));
+  ASSERT_TRUE(RevokeTokens(options_.token_file, "ann").ok());
+  EXPECT_FALSE(reader->Read(&event));  // the change was seen
+  EXPECT_EQ(reader->Finish().error_code(), StatusCode::UNAUTHENTICATED);
+  server_.reset();
+  const auto log = *store::ReadAuditLog(options_.state + "/sassay.db", 0, 10);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_EQ(log[0].action, "Tokens.Changed");
+  EXPECT_THAT(log[0].detail, HasSubstr("removed: ann tenant"));
 }
 
 TEST_F(AccessTest, RevocationEndsOpenStreams) {
@@ -148,7 +202,7 @@ TEST_F(ServerTest, OnLoopbackWithoutATokenFileTheOneTenantIsAdminToo) {
 
 TEST_F(ServerTest, OtherAddressesNeedTlsOrAWordThatSaysSo) {
   options_.listen = "0.0.0.0:0";
-  const absl::Status refused = Server::Start(options_, runner_, WorkloadCatalog::BuiltIn(), {}).status();
+  const absl::Status refused = TryStart(options_).status();
   EXPECT_TRUE(absl::IsInvalidArgument(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--insecure"));
   options_.insecure = true;
@@ -211,7 +265,7 @@ TEST_F(TlsTest, MutualTlsTurnsAwayWhoHasNoCertificate) {
 
 TEST_F(TlsTest, HalfAKeyPairIsRefused) {
   options_.tls_key.clear();
-  const absl::Status refused = Server::Start(options_, runner_, WorkloadCatalog::BuiltIn(), {}).status();
+  const absl::Status refused = TryStart(options_).status();
   EXPECT_TRUE(absl::IsInvalidArgument(refused));
 }
 

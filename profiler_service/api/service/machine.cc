@@ -82,7 +82,7 @@ bool CheckMachine(const ServiceOptions& options, std::ostream& out) {
   const bool devices = CheckDevices(options, out);
   CheckTools(options, out);
   const bool sandbox = CheckSandbox(options, out);
-  const absl::Status exposure = CheckExposure(options);
+  const absl::Status exposure = CheckOptions(options);
   Line(out, "listen", exposure.ok() ? options.listen : std::string(exposure.message()));
   Line(out, "state", options.state);
   return devices && sandbox && exposure.ok();

@@ -8,6 +8,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,8 @@ const prometheus::Histogram::BucketBoundaries kSecondsBuckets = {0.001, 0.003, 0
 
 class Metrics::Gauges : public prometheus::Collectable {
  public:
-  explicit Gauges(std::vector<GaugeSource> sources) : sources_(std::move(sources)) {}
+  Gauges(std::vector<GaugeSource> sources, prometheus::Counter& errors)
+      : sources_(std::move(sources)), errors_(errors) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override {
     std::vector<prometheus::MetricFamily> families;
@@ -34,7 +36,9 @@ class Metrics::Gauges : public prometheus::Collectable {
       family.help = source.help;
       family.type = prometheus::MetricType::Gauge;
       family.metric.emplace_back();
-      family.metric.back().gauge.value = source.read();
+      const absl::StatusOr<double> value = source.read();
+      if (!value.ok()) errors_.Increment();
+      family.metric.back().gauge.value = value.value_or(std::numeric_limits<double>::quiet_NaN());
       families.push_back(std::move(family));
     }
     return families;
@@ -42,6 +46,7 @@ class Metrics::Gauges : public prometheus::Collectable {
 
  private:
   const std::vector<GaugeSource> sources_;
+  prometheus::Counter& errors_;
 };
 
 Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
@@ -55,6 +60,15 @@ Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
                   .Help("Attempts that did not count and were made again")
                   .Register(*registry_)
                   .Add({});
+  store_errors_ = &prometheus::BuildCounter()
+                       .Name("sassay_store_errors_total")
+                       .Help("Times that the database could not be read or written")
+                       .Register(*registry_)
+                       .Add({});
+  refused_ = &prometheus::BuildCounter()
+                  .Name("sassay_rpcs_refused_total")
+                  .Help("Calls that did not end with OK, by status")
+                  .Register(*registry_);
   auto& finished = prometheus::BuildCounter()
                        .Name("sassay_submissions_finished_total")
                        .Help("Verdicts by status")
@@ -64,7 +78,7 @@ Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
   }
   auto& seconds = prometheus::BuildHistogram()
                       .Name("sassay_stage_seconds")
-                      .Help("Wall time of a stage that ran")
+                      .Help("Wall time of a stage that ran, in attempts that did not count, too")
                       .Register(*registry_);
   for (int stage = sassay::v1::STAGE_ADMISSION; stage <= sassay::v1::Stage_MAX; ++stage) {
     stage_seconds_[stage] = &seconds.Add({{"stage", EnumName(static_cast<sassay::v1::Stage>(stage))}}, kSecondsBuckets);
@@ -77,23 +91,28 @@ queue::QueueHooks Metrics::Hooks() {
   queue::QueueHooks hooks;
   hooks.accepted = [this] { accepted_->Increment(); };
   hooks.retried = [this] { retried_->Increment(); };
-  hooks.finished = [this](const sassay::v1::Verdict& verdict) { Count(verdict); };
+  hooks.finished = [this](const sassay::v1::Verdict& verdict) {
+    if (const auto counter = finished_.find(verdict.status()); counter != finished_.end()) counter->second->Increment();
+  };
+  hooks.stage_finished = [this](const sassay::v1::StageReport& report) { Observe(report); };
+  hooks.store_failed = [this] { store_errors_->Increment(); };
   return hooks;
 }
 
-void Metrics::Count(const sassay::v1::Verdict& verdict) {
-  if (const auto counter = finished_.find(verdict.status()); counter != finished_.end()) counter->second->Increment();
-  for (const sassay::v1::StageReport& report : verdict.stages()) {
-    const bool ran =
-        report.outcome() == sassay::v1::StageReport::PASSED || report.outcome() == sassay::v1::StageReport::FAILED;
-    const auto histogram = stage_seconds_.find(report.stage());
-    if (ran && histogram != stage_seconds_.end())
-      histogram->second->Observe(static_cast<double>(report.wall_ns()) * 1e-9);
-  }
+void Metrics::CountRefused(absl::StatusCode code) {
+  refused_->Add({{"code", absl::StatusCodeToString(code)}}).Increment();
+}
+
+void Metrics::Observe(const sassay::v1::StageReport& report) {
+  const bool ran =
+      report.outcome() == sassay::v1::StageReport::PASSED || report.outcome() == sassay::v1::StageReport::FAILED;
+  const auto histogram = stage_seconds_.find(report.stage());
+  if (ran && histogram != stage_seconds_.end())
+    histogram->second->Observe(static_cast<double>(report.wall_ns()) * 1e-9);
 }
 
 absl::StatusOr<std::string> Metrics::Serve(const std::string& address, std::vector<GaugeSource> gauges) {
-  gauges_ = std::make_shared<Gauges>(std::move(gauges));
+  gauges_ = std::make_shared<Gauges>(std::move(gauges), *store_errors_);
   try {
     exposer_ = std::make_unique<prometheus::Exposer>(address, 1);
   } catch (const std::exception& error) {

@@ -15,17 +15,19 @@
 namespace prometheus {
 class Counter;
 class Exposer;
+template <typename T>
+class Family;
 class Histogram;
 class Registry;
 }  // namespace prometheus
 
 namespace sassay::api {
 
-// A number that is asked for at each scrape.
+// A number that is asked for at each scrape. One that cannot be had is NaN: nothing is not known to be 0.
 struct GaugeSource {
   std::string name;
   std::string help;
-  std::function<double()> read;
+  std::function<absl::StatusOr<double>()> read;
 };
 
 // Counters and histograms, fed by the queue's hooks; gauges, read when scraped. Labels are bounded: statuses and
@@ -37,6 +39,8 @@ class Metrics {
 
   // Hooks that count. Valid as long as this object.
   queue::QueueHooks Hooks();
+  // Counts an rpc that ended with `code`.
+  void CountRefused(absl::StatusCode code);
   // UNAVAILABLE if the address cannot be had. Returns "HOST:PORT" with the port that was taken.
   absl::StatusOr<std::string> Serve(const std::string& address, std::vector<GaugeSource> gauges);
   void StopServing();
@@ -45,11 +49,13 @@ class Metrics {
 
  private:
   class Gauges;
-  void Count(const sassay::v1::Verdict& verdict);
+  void Observe(const sassay::v1::StageReport& report);
 
   std::shared_ptr<prometheus::Registry> registry_;
   prometheus::Counter* accepted_;
   prometheus::Counter* retried_;
+  prometheus::Counter* store_errors_;
+  prometheus::Family<prometheus::Counter>* refused_;
   std::map<int, prometheus::Counter*> finished_;
   std::map<int, prometheus::Histogram*> stage_seconds_;
   std::shared_ptr<Gauges> gauges_;

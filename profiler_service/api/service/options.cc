@@ -1,13 +1,17 @@
 #include "profiler_service/api/service/options.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/status_macros.h"
 
 namespace sassay::api {
 namespace {
@@ -20,6 +24,7 @@ constexpr const char* kExamples = R"(Examples:
   profiler-service --check                              say what was found here, and what is missing
   profiler-service --listen 127.0.0.1:0 --port-file p   a free port, written to the file p
   profiler-service token add ann --token-file tokens    make a token for ann; it is shown once
+  profiler-service audit                                who changed what, and who was refused
   profiler-service --listen 0.0.0.0:50051 --tls-cert s.crt --tls-key s.key --token-file tokens
 
 Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; --token-file as
@@ -32,10 +37,11 @@ no admin.)";
 constexpr const char* kEndings = "a number with unit: 500ms, 30s, 10m, 24h";
 
 // Lets CLI11 parse absl's durations.
-CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration& value, const std::string& help) {
-  const auto parse = [&value](const std::string& text) {
+CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration& value, const std::string& help,
+                         absl::Duration least = absl::Nanoseconds(1)) {
+  const auto parse = [&value, least](const std::string& text) {
     absl::Duration parsed;
-    if (!absl::ParseDuration(text, &parsed) || parsed <= absl::ZeroDuration()) {
+    if (!absl::ParseDuration(text, &parsed) || parsed < least) {
       throw CLI::ValidationError(absl::StrCat("expected ", kEndings, ", got '", text, "'"));
     }
     value = parsed;
@@ -78,6 +84,7 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
                  "Submissions of one tenant that may wait or run")
       ->capture_default_str();
   app.add_option("--max-submissions-per-second", options.max_submissions_per_second, "Calls of Profile, per tenant")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--max-streams-per-tenant", options.max_streams_per_tenant, "Open streams of one tenant")
       ->capture_default_str();
@@ -99,8 +106,10 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
   AddDuration(app, "--default-run-deadline", queue.default_run_deadline, "Longest run where the client says nothing");
   AddDuration(app, "--max-run-deadline", queue.max_run_deadline, "Longest run a client may ask for");
   AddDuration(app, "--partial-upload-ttl", options.partial_upload_ttl, "Broken uploads are dropped after");
-  AddDuration(app, "--blob-ttl", options.blob_ttl, "Blobs that nobody used are dropped after");
-  AddDuration(app, "--drain", options.drain, "On SIGTERM: time that running work has to end before it is put back");
+  AddDuration(app, "--keep", options.keep,
+              "Verdicts with their events, and blobs that nobody used, are dropped after (the audit log never is)");
+  AddDuration(app, "--drain", options.drain, "On SIGTERM: time that running work has to end before it is put back",
+              absl::ZeroDuration());
 }
 
 std::string EnvironmentName(const std::string& flag) {
@@ -135,7 +144,9 @@ std::string DefaultState() {
   return "/var/lib/sassay";
 }
 
-CommandKind KindOf(const CLI::App& add, const CLI::App& revoke, const CLI::App& list, bool check) {
+CommandKind KindOf(const CLI::App& add, const CLI::App& revoke, const CLI::App& list, const CLI::App& audit,
+                   bool check) {
+  if (audit.parsed()) return CommandKind::kAudit;
   if (add.parsed()) return CommandKind::kTokenAdd;
   if (revoke.parsed()) return CommandKind::kTokenRevoke;
   if (list.parsed()) return CommandKind::kTokenList;
@@ -158,16 +169,19 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   AddSecurity(app, line.options);
   AddLimits(app, line.options);
 
+  std::string token_file;
   CLI::App* token = app.add_subcommand("token", "Make, list and revoke tokens in --token-file");
   token->require_subcommand(1);
   CLI::App* add = token->add_subcommand("add", "Make a token and print it; it is kept nowhere else");
   CLI::App* revoke = token->add_subcommand("revoke", "Revoke every token of NAME, at once");
   CLI::App* list = token->add_subcommand("list", "Names and roles");
   for (CLI::App* command : {add, revoke, list}) {
-    command->add_option("--token-file", line.options.token_file, "The file")->required();
+    command->add_option("--token-file", token_file, "The file, if not given before or in the environment");
     if (command != list) command->add_option("NAME", line.token_name, "The tenant")->required();
   }
   add->add_option("--role", line.token_role, "tenant or admin")->capture_default_str();
+  CLI::App* audit = app.add_subcommand("audit", "Print the audit log of --state or --store, also while a service runs");
+  audit->add_option("--after", line.audit_after, "Leave out records up to this number");
 
   const std::vector<std::string> given(argv + 1, argv + argc);
   std::vector<std::string> arguments = EnvironmentAsFlags(app, given);
@@ -180,7 +194,13 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     line.exit_code = app.exit(error) == 0 ? 0 : 2;
     return line;
   }
-  line.kind = KindOf(*add, *revoke, *list, check);
+  line.kind = KindOf(*add, *revoke, *list, *audit, check);
+  if (!token_file.empty()) line.options.token_file = token_file;
+  if (token->parsed() && line.options.token_file.empty()) {
+    std::cerr << "profiler-service: --token-file is required (or SASSAY_SERVICE_TOKEN_FILE)\n";
+    line.kind = CommandKind::kExit;
+    line.exit_code = 2;
+  }
   line.options.metrics_given = app.get_option("--metrics")->count() > 0;
   if (line.options.store.empty()) line.options.store = absl::StrCat("sqlite:", line.options.state, "/sassay.db");
   return line;
@@ -191,6 +211,28 @@ bool IsLoopback(const std::string& listen) {
   const std::string host = listen.substr(0, listen.rfind(':'));
   return host == "localhost" || host == "[::1]" || host == "::1" ||
          (absl::StartsWith(host, "127.") && host.find_first_not_of("0123456789.") == std::string::npos);
+}
+
+namespace {
+
+absl::Status CheckAddress(absl::string_view flag, const std::string& address) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  const bool well_formed = absl::StartsWith(address, "unix:") ||
+                           (colon != std::string::npos && colon > 0 &&
+                            absl::SimpleAtoi(address.substr(colon + 1), &port) && port >= 0 && port <= 65535);
+  if (well_formed) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": expected HOST:PORT, such as 127.0.0.1:50051, got '", address, "'"));
+}
+
+absl::Status CheckKeep(const ServiceOptions& options) {
+  const absl::Duration needed = options.queue.max_queue_deadline + options.queue.max_run_deadline;
+  if (options.keep >= needed) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--keep: expected at least ", absl::FormatDuration(needed),
+                                                 " (--max-queue-deadline and --max-run-deadline), got ",
+                                                 absl::FormatDuration(options.keep),
+                                                 ": bundles would be dropped while their submissions wait"));
 }
 
 absl::Status CheckExposure(const ServiceOptions& options) {
@@ -204,6 +246,14 @@ absl::Status CheckExposure(const ServiceOptions& options) {
   return absl::InvalidArgumentError(absl::StrCat(
       "--listen ", options.listen,
       " can be reached from other machines: give --tls-cert and --tls-key, or --insecure if the network is trusted"));
+}
+
+}  // namespace
+
+absl::Status CheckOptions(const ServiceOptions& options) {
+  RETURN_IF_ERROR(CheckAddress("--listen", options.listen));
+  RETURN_IF_ERROR(CheckKeep(options));
+  return CheckExposure(options);
 }
 
 }  // namespace sassay::api

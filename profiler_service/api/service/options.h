@@ -33,20 +33,22 @@ struct ServiceOptions {
   queue::QueueOptions queue;
   store::BlobLimits blobs;
   absl::Duration partial_upload_ttl = absl::Hours(24);
-  absl::Duration blob_ttl = absl::Hours(24 * 30);
+  // Finished submissions with their events, and blobs that nobody used. The audit log is kept for ever.
+  absl::Duration keep = absl::Hours(24 * 30);
   uint64_t max_streams_per_tenant = 2000;
   double max_submissions_per_second = 1000;
   absl::Duration drain = absl::Seconds(5);
 };
 
 // What was asked for.
-enum class CommandKind { kServe, kCheck, kTokenAdd, kTokenRevoke, kTokenList, kExit };
+enum class CommandKind { kServe, kCheck, kTokenAdd, kTokenRevoke, kTokenList, kAudit, kExit };
 
 struct CommandLine {
   CommandKind kind = CommandKind::kServe;
   ServiceOptions options;
   std::string token_name;
   std::string token_role = "tenant";
+  uint64_t audit_after = 0;
   int exit_code = 0;  // kExit: --help, --version or a usage error; already printed
 };
 
@@ -56,9 +58,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv);
 // Whether `listen` can only be reached from this machine.
 bool IsLoopback(const std::string& listen);
 
-// Refuses to open a door that nobody asked for: an address that others reach needs TLS or --insecure.
-// INVALID_ARGUMENT with the reason.
-absl::Status CheckExposure(const ServiceOptions& options);
+// What no flag can see alone: a door that nobody asked for (an address that others reach needs TLS or --insecure), and
+// blobs that would expire while their submission waits. INVALID_ARGUMENT with the reason.
+absl::Status CheckOptions(const ServiceOptions& options);
 
 }  // namespace sassay::api
 

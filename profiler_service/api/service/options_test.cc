@@ -56,6 +56,10 @@ TEST_F(OptionsTest, DurationsAndSizesCarryUnits) {
 
 TEST_F(OptionsTest, UsageErrorsEndWithTwoAndHelpWithZero) {
   EXPECT_EQ(Parse({"--drain", "soon"}).exit_code, 2);
+  EXPECT_EQ(Parse({"--drain", "-1s"}).exit_code, 2);
+  EXPECT_EQ(Parse({"--keep", "0s"}).exit_code, 2);
+  EXPECT_EQ(Parse({"--max-submissions-per-second", "-1"}).exit_code, 2);
+  EXPECT_EQ(Parse({"--drain", "0s"}).options.drain, absl::ZeroDuration());
   EXPECT_EQ(Parse({"--no-such-flag"}).exit_code, 2);
   EXPECT_EQ(Parse({"token", "add", "ann"}).exit_code, 2);
   EXPECT_EQ(Parse({"--help"}).kind, CommandKind::kExit);
@@ -77,6 +81,33 @@ TEST_F(OptionsTest, TokenCommandsAreUnderstood) {
   EXPECT_EQ(Parse({"token", "revoke", "ann", "--token-file", "f"}).kind, CommandKind::kTokenRevoke);
   EXPECT_EQ(Parse({"token", "list", "--token-file", "f"}).kind, CommandKind::kTokenList);
   EXPECT_EQ(Parse({"--check"}).kind, CommandKind::kCheck);
+  EXPECT_EQ(Parse({"token", "list"}).exit_code, 2);
+  setenv("SASSAY_SERVICE_TOKEN_FILE", "/service", 1);
+  EXPECT_EQ(Parse({"token", "list"}).kind, CommandKind::kTokenList);
+  EXPECT_EQ(Parse({"token", "list"}).options.token_file, "/service");
+  EXPECT_EQ(Parse({"token", "list", "--token-file", "f"}).options.token_file, "f");
+  const CommandLine audit = Parse({"--state", "/s", "audit", "--after", "7"});
+  EXPECT_EQ(audit.kind, CommandKind::kAudit);
+  EXPECT_EQ(audit.audit_after, 7u);
+  EXPECT_EQ(audit.options.store, "sqlite:/s/sassay.db");
+}
+
+TEST(CheckOptions, AnAddressThatIsNoneIsCalledSo) {
+  ServiceOptions options;
+  EXPECT_TRUE(CheckOptions(options).ok());
+  for (const char* listen : {"bad", "127.0.0.1:", ":1", "127.0.0.1:65536", "127.0.0.1:http", ""}) {
+    options.listen = listen;
+    EXPECT_THAT(std::string(CheckOptions(options).message()), testing::HasSubstr("--listen: expected HOST:PORT"))
+        << listen;
+  }
+}
+
+TEST(CheckOptions, BundlesOutliveTheLongestWait) {
+  ServiceOptions options;
+  options.keep = options.queue.max_queue_deadline + options.queue.max_run_deadline;
+  EXPECT_TRUE(CheckOptions(options).ok());
+  options.keep -= absl::Nanoseconds(1);
+  EXPECT_THAT(std::string(CheckOptions(options).message()), testing::HasSubstr("--keep: expected at least 25h"));
 }
 
 TEST(Exposure, LoopbackIsWhatOnlyThisMachineReaches) {

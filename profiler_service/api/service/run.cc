@@ -1,6 +1,7 @@
 #include "profiler_service/api/service/run.h"
 
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/scratch.h"
 #include "common/base/status_macros.h"
@@ -26,12 +29,16 @@
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/api/service/server.h"
 #include "profiler_service/pipeline/service_pipeline.h"
+#include "profiler_service/store/sqlite_store.h"
 #include "profiler_service/verdict/verdict.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::api {
 namespace {
+
+constexpr mode_t kPortFileMode = 0644;  // others must find the service
+constexpr int kAuditPage = 1000;
 
 std::atomic<int> stop_event = -1;
 std::atomic<int> signals = 0;
@@ -101,32 +108,23 @@ ServiceFacts FactsOf(const pipeline::ServicePipeline& pipeline) {
 
 absl::Status Announce(const ServiceOptions& options, const Server& server) {
   if (!options.port_file.empty()) {
-    RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n")));
+    RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n"), kPortFileMode));
   }
   std::cout << "listen=" << server.address() << " metrics=" << server.metrics_address() << std::endl;
   return absl::OkStatus();
 }
 
-// Bundles and verdicts are the tenants': a folder made here is nobody else's. One that was there keeps its rights.
-absl::Status MakeStateFolder(const std::filesystem::path& state) {
-  std::error_code error;
-  if (std::filesystem::create_directories(state, error)) {
-    std::filesystem::permissions(state, std::filesystem::perms::owner_all, error);
-  }
-  if (error) return absl::UnavailableError(absl::StrCat("--state ", state.string(), ": ", error.message()));
-  return absl::OkStatus();
-}
-
 absl::Status Serve(const ServiceOptions& options) {
-  RETURN_IF_ERROR(CheckExposure(options));
+  RETURN_IF_ERROR(CheckOptions(options));
   CatchFatalSignals();
   CatchStopSignals();
-  RETURN_IF_ERROR(MakeStateFolder(options.state));
-  ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create(std::filesystem::path(options.state) / "scratch"));
+  ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));
+  ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create(state.path() / "scratch"));
   setenv("TMPDIR", scratch.path().c_str(), 1);  // every TemporaryDirectory lies there
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, WorkloadCatalog::Load(WorkloadFolders(options)));
   ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog));
-  ASSIGN_OR_RETURN(const auto server, Server::Start(options, pipeline->runner(), catalog, FactsOf(*pipeline)));
+  ASSIGN_OR_RETURN(const auto server,
+                   Server::Start(options, std::move(state), pipeline->runner(), catalog, FactsOf(*pipeline)));
   RETURN_IF_ERROR(Announce(options, *server));
   WaitForStopSignal();
   spdlog::info("stopping: running work has {} to end", absl::FormatDuration(options.drain));
@@ -152,6 +150,24 @@ absl::Status ListTokens(const CommandLine& line) {
   return absl::OkStatus();
 }
 
+absl::Status PrintAuditLog(const CommandLine& line) {
+  absl::string_view path = line.options.store;
+  if (!absl::ConsumePrefix(&path, "sqlite:")) return absl::InvalidArgumentError("--store: expected sqlite:FILE");
+  for (uint64_t after = line.audit_after;;) {
+    ASSIGN_OR_RETURN(const std::vector<store::AuditRecord> records,
+                     store::ReadAuditLog(std::string(path), after, kAuditPage));
+    if (records.empty()) return absl::OkStatus();
+    after = records.back().sequence;
+    for (const store::AuditRecord& record : records) {
+      std::cout << record.sequence << "\t" << absl::FormatTime(record.at, absl::UTCTimeZone());
+      for (const std::string* text : {&record.actor, &record.action, &record.target, &record.outcome, &record.detail}) {
+        std::cout << "\t" << absl::CEscape(*text);
+      }
+      std::cout << "\n";
+    }
+  }
+}
+
 absl::Status Run(const CommandLine& line) {
   switch (line.kind) {
     case CommandKind::kServe:
@@ -162,6 +178,8 @@ absl::Status Run(const CommandLine& line) {
       return RevokeTokens(line.options.token_file, line.token_name);
     case CommandKind::kTokenList:
       return ListTokens(line);
+    case CommandKind::kAudit:
+      return PrintAuditLog(line);
     case CommandKind::kCheck:
       if (CheckMachine(line.options, std::cout)) return absl::OkStatus();
       return absl::FailedPreconditionError("the service cannot start here; see above");
@@ -174,6 +192,8 @@ absl::Status Run(const CommandLine& line) {
 }  // namespace
 
 int RunProfilerService(int argc, const char* const* argv) {
+  // Whatever is written here belongs to tenants; a file for others says so.
+  umask(077);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("profiler-service"));
   const CommandLine line = ParseCommandLine(argc, argv);
   if (line.kind == CommandKind::kExit) return line.exit_code;

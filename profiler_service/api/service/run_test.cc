@@ -106,9 +106,19 @@ TEST_F(RunTest, ServesUntilSigtermAndEndsCleanly) {
 
   EXPECT_EQ(std::filesystem::status(directory_.path() / "state").permissions(), std::filesystem::perms::owner_all);
 
-  const ExitReport second = RunToEnd(ServeArguments());
+  EXPECT_EQ(static_cast<int>(std::filesystem::status(directory_.path() / "port").permissions()), 0644);
+
+  // Also if it keeps its database elsewhere: blobs and secrets lie in the state.
+  std::vector<std::string> arguments = ServeArguments();
+  arguments.insert(arguments.end(), {"--store", absl::StrCat("sqlite:", (directory_.path() / "other.db").string())});
+  const ExitReport second = RunToEnd(arguments);
   EXPECT_EQ(second.exit_code, 1);
   EXPECT_THAT(second.stderr_text, HasSubstr("another profiler-service"));
+
+  for (const auto& file : std::filesystem::recursive_directory_iterator(directory_.path() / "state")) {
+    EXPECT_EQ(static_cast<int>(file.status().permissions()) & 0077, 0) << file.path();
+  }
+  EXPECT_TRUE(RunToEnd({"audit", "--state", directory_.path() / "state"}).Succeeded());
 
   ASSERT_EQ(kill(service_->pid(), SIGTERM), 0);
   const auto ended = service_->Wait(absl::Now() + absl::Seconds(30));

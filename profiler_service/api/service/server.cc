@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -30,6 +31,7 @@ constexpr int kIoThreads = 4;
 constexpr double kAuditedRefusalsPerSecond = 1;
 constexpr int kMaxMessageBytes = 4 << 20;
 constexpr absl::Duration kHousekeeping = absl::Minutes(10);
+constexpr int kTrimAtOnce = 20;
 constexpr auto kCallsEndWithin = std::chrono::seconds(1);
 constexpr int kClientPingMilliseconds = 10'000;
 
@@ -72,10 +74,11 @@ absl::StatusOr<queue::PreviousProcess> AskHowThePreviousProcessEnded(const Servi
 
 // Members in the order in which they depend on each other; destroyed in reverse.
 struct Server::Parts {
-  Parts(const ServiceOptions& service_options, std::unique_ptr<store::Store> opened_store,
+  Parts(const ServiceOptions& service_options, StateFolder taken_state, std::unique_ptr<store::Store> opened_store,
         std::unique_ptr<store::BlobStore> opened_blobs, std::unique_ptr<TokenRegistry> opened_tokens,
         const WorkloadCatalog& catalog, ServiceFacts facts)
       : options(service_options),
+        state(std::move(taken_state)),
         store(std::move(opened_store)),
         blobs(std::move(opened_blobs)),
         streams(options.max_streams_per_tenant),
@@ -90,7 +93,9 @@ struct Server::Parts {
              submissions,
              refusals,
              pool,
+             control_pool,
              streams,
+             [this](absl::StatusCode code) { metrics.CountRefused(code); },
              std::move(facts.capabilities),
              std::move(facts.gpus)},
         profiler_port(port),
@@ -98,14 +103,36 @@ struct Server::Parts {
 
   std::vector<GaugeSource> Gauges() {
     return {
-        {"sassay_queue_depth", "Submissions that wait",
-         [this] { return static_cast<double>(store->CountDepths().value_or(store::Depths{}).queued); }},
-        {"sassay_submissions_running", "Submissions that run",
-         [this] { return static_cast<double>(store->CountDepths().value_or(store::Depths{}).leased); }},
+        {"sassay_queue_depth", "Submissions that wait", [this] { return Depth(&store::Depths::queued); }},
+        {"sassay_submissions_running", "Submissions that run", [this] { return Depth(&store::Depths::leased); }},
+        {"sassay_paused", "1 while nothing is started", [this] { return queue.pause().has_value() ? 1.0 : 0.0; }},
         {"sassay_blob_bytes", "Bytes kept for tenants, uploads under way included",
          [this] { return static_cast<double>(blobs->TotalBytes()); }},
         {"sassay_open_streams", "Open streams", [this] { return static_cast<double>(streams.count()); }},
     };
+  }
+
+  absl::StatusOr<double> Depth(uint64_t store::Depths::*which) const {
+    ASSIGN_OR_RETURN(const store::Depths depths, store->CountDepths());
+    return static_cast<double>(depths.*which);
+  }
+
+  void FollowTokens() {
+    tokens->OnChange([this](const TokenChange& change) {
+      streams.EndUnless([this](const Caller& caller) { return tokens->StillValid(caller); });
+      if (change.added.empty() && change.removed.empty()) return;
+      const absl::Status audited =
+          store->Audit({0, absl::Now(), "token file", "Tokens.Changed", options.token_file, "OK",
+                        absl::StrCat("added: ", absl::StrJoin(change.added, ", "),
+                                     "; removed: ", absl::StrJoin(change.removed, ", "))});
+      if (!audited.ok()) spdlog::error("cannot write down a change of the tokens: {}", audited.ToString());
+    });
+  }
+
+  // A bundle that is about to run must not expire meanwhile.
+  absl::StatusOr<std::string> ReadBundle(absl::string_view tenant, absl::string_view sha256) {
+    RETURN_IF_ERROR(blobs->Touch(tenant, sha256, absl::Now()));
+    return blobs->ReadAll(tenant, sha256);
   }
 
   absl::Status ServeMetrics() {
@@ -114,6 +141,9 @@ struct Server::Parts {
     if (!serving.ok() && options.metrics_given) return serving.status();
     if (!serving.ok()) spdlog::warn("no metrics: {}", serving.status().ToString());
     if (serving.ok()) metrics_address = *serving;
+    if (serving.ok() && !IsLoopback(*serving)) {
+      spdlog::warn("whoever reaches {} can read the metrics: they carry no names, but ask for no token", *serving);
+    }
     return absl::OkStatus();
   }
 
@@ -140,11 +170,21 @@ struct Server::Parts {
     return absl::OkStatus();
   }
 
+  // In small transactions, so that what is written meanwhile hardly waits.
+  void Trim(absl::Time before) {
+    absl::StatusOr<int> trimmed = kTrimAtOnce;
+    while (trimmed.ok() && *trimmed == kTrimAtOnce && !stop.HasBeenNotified()) {
+      trimmed = store->Trim(before, kTrimAtOnce);
+    }
+    if (!trimmed.ok()) spdlog::error("cannot drop old verdicts: {}", trimmed.status().ToString());
+  }
+
   void KeepHouse() {
     do {
       const absl::Time now = absl::Now();
-      const absl::Status status = blobs->Expire(now - options.partial_upload_ttl, now - options.blob_ttl);
+      const absl::Status status = blobs->Expire(now - options.partial_upload_ttl, now - options.keep);
       if (!status.ok()) spdlog::error("cannot drop old blobs: {}", status.ToString());
+      Trim(now - options.keep);
     } while (!stop.WaitForNotificationWithTimeout(kHousekeeping));
   }
 
@@ -164,6 +204,7 @@ struct Server::Parts {
   }
 
   const ServiceOptions options;
+  const StateFolder state;
   const std::unique_ptr<store::Store> store;
   const std::unique_ptr<store::BlobStore> blobs;
   OpenStreams streams;
@@ -173,6 +214,7 @@ struct Server::Parts {
   Metrics metrics;
   queue::Queue queue;
   IoPool pool{kIoThreads};
+  IoPool control_pool{1};
   PortContext port;
   ProfilerPort profiler_port;
   ControlPort control_port;
@@ -184,30 +226,24 @@ struct Server::Parts {
   std::string address, metrics_address;
 };
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& options, JobRunner& runner,
-                                                      const WorkloadCatalog& catalog, ServiceFacts facts) {
-  RETURN_IF_ERROR(CheckExposure(options));
-  std::error_code error;
-  std::filesystem::create_directories(options.state, error);
-  if (error) return absl::UnavailableError(absl::StrCat("--state ", options.state, ": ", error.message()));
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& options, StateFolder state,
+                                                      JobRunner& runner, const WorkloadCatalog& catalog,
+                                                      ServiceFacts facts) {
+  RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(auto store, OpenStore(options.store));
-  ASSIGN_OR_RETURN(auto blobs, store::BlobStore::Open(std::filesystem::path(options.state) / "blobs", options.blobs));
+  ASSIGN_OR_RETURN(auto blobs, store::BlobStore::Open(state.path() / "blobs", options.blobs));
   ASSIGN_OR_RETURN(auto tokens, OpenTokens(options));
-  auto parts = std::make_unique<Parts>(options, std::move(store), std::move(blobs), std::move(tokens), catalog,
-                                       std::move(facts));
-  parts->tokens->OnChange([&streams = parts->streams, &registry = *parts->tokens] {
-    streams.EndUnless([&registry](const Caller& caller) { return registry.StillValid(caller); });
-  });
-  std::unique_ptr<Server> server(new Server(std::move(parts)));
+  std::unique_ptr<Server> server(new Server(std::make_unique<Parts>(
+      options, std::move(state), std::move(store), std::move(blobs), std::move(tokens), catalog, std::move(facts))));
   Parts& running = *server->parts_;
+  running.FollowTokens();
   ASSIGN_OR_RETURN(const queue::PreviousProcess previous, AskHowThePreviousProcessEnded(options));
   RETURN_IF_ERROR(running.queue.Start(previous));
   RETURN_IF_ERROR(running.ServeMetrics());
   RETURN_IF_ERROR(running.Listen());
   running.dispatcher = std::make_unique<queue::Dispatcher>(
-      running.queue, runner, [&running](absl::string_view tenant, absl::string_view sha256) {
-        return running.blobs->ReadAll(tenant, sha256);
-      });
+      running.queue, runner,
+      [&running](absl::string_view tenant, absl::string_view sha256) { return running.ReadBundle(tenant, sha256); });
   running.housekeeper = std::thread([&running] { running.KeepHouse(); });
   return server;
 }

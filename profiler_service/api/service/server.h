@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/service/options.h"
+#include "profiler_service/api/service/state_folder.h"
 #include "profiler_service/pipeline/job.h"
 #include "sassay/v1/control.pb.h"
 #include "sassay/v1/profiler.pb.h"
@@ -25,10 +26,11 @@ struct ServiceFacts {
 // Thread-compatible.
 class Server {
  public:
-  // INVALID_ARGUMENT for options that cannot be; FAILED_PRECONDITION if the state is in use; UNAVAILABLE if a port or
-  // the disk cannot be had.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServiceOptions& options, JobRunner& runner,
-                                                       const WorkloadCatalog& catalog, ServiceFacts facts);
+  // `state` is options.state, held until the server ends. INVALID_ARGUMENT for options that cannot be;
+  // FAILED_PRECONDITION if the database is in use; UNAVAILABLE if a port or the disk cannot be had.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServiceOptions& options, StateFolder state,
+                                                       JobRunner& runner, const WorkloadCatalog& catalog,
+                                                       ServiceFacts facts);
   ~Server();
 
   // "HOST:PORT" with the port that was taken.

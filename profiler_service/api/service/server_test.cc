@@ -11,6 +11,8 @@
 #include "absl/synchronization/notification.h"
 #include "common/base/sha256.h"
 #include "profiler_service/api/service/server_testing.h"
+#include "profiler_service/store/blob_store.h"
+#include "profiler_service/store/sqlite_db.h"
 
 namespace sassay::api {
 namespace {
@@ -307,13 +309,14 @@ TEST_F(ServerTest, WorkloadsAreListedAndResolved) {
 TEST_F(ServerTest, MetricsCountWhatHappened) {
   options_.metrics = "127.0.0.1:0";
   options_.metrics_given = true;
-  runner_.run = [](const Job&, JobObserver&) {
-    Verdict verdict = CorrectVerdict();
-    sassay::v1::StageReport& report = *verdict.add_stages();
+  runner_.run = [](const Job& job, JobObserver& observer) {
+    sassay::v1::StageReport report;
     report.set_stage(sassay::v1::STAGE_EVALUATE);
     report.set_outcome(sassay::v1::StageReport::PASSED);
     report.set_wall_ns(20'000'000);
-    return verdict;
+    observer.StageFinished(report);
+    if (job.attempt == 1) return queue::InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "lost");
+    return CorrectVerdict();
   };
   Start();
   EXPECT_THAT(server_->metrics_address(), testing::MatchesRegex("127.0.0.1:[1-9][0-9]*"));
@@ -322,9 +325,59 @@ TEST_F(ServerTest, MetricsCountWhatHappened) {
   const std::string text = server_->MetricsText();
   EXPECT_THAT(text, HasSubstr("sassay_submissions_accepted_total 1"));
   EXPECT_THAT(text, HasSubstr("sassay_submissions_finished_total{status=\"CORRECT\"} 1"));
-  EXPECT_THAT(text, HasSubstr("sassay_stage_seconds_bucket{stage=\"EVALUATE\",le=\"0.03\"} 1"));
+  EXPECT_THAT(text, HasSubstr("sassay_submissions_retried_total 1"));
+  EXPECT_THAT(text, HasSubstr("sassay_stage_seconds_bucket{stage=\"EVALUATE\",le=\"0.03\"} 2"));
   EXPECT_THAT(text, HasSubstr("sassay_queue_depth 0"));
   EXPECT_THAT(text, HasSubstr("sassay_blob_bytes 4096"));
+}
+
+TEST_F(ServerTest, WhatTheStoreCannotSayIsNotZero) {
+  options_.metrics = "127.0.0.1:0";
+  Start();
+  ASSERT_TRUE((*store::Db::Open(options_.state + "/sassay.db"))->Execute("ALTER TABLE tenants RENAME TO gone").ok());
+  const std::string text = server_->MetricsText() + server_->MetricsText();
+  EXPECT_THAT(text, HasSubstr("sassay_queue_depth Nan"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("sassay_queue_depth 0")));
+  EXPECT_THAT(text, HasSubstr("sassay_store_errors_total 2"));
+}
+
+// The clean-up itself is played by hand: it is the state that counts.
+TEST_F(ServerTest, ARepetitionAttachesAlsoWhenItsBundleHasExpired) {
+  options_.max_submissions_per_second = 1;
+  Start();
+  TestClient client = Client();
+  const ProfileRequest request = Uploaded(client, "r1");
+  const auto first = client.Profile(request);
+  ASSERT_TRUE(first.status.ok());
+  std::filesystem::remove_all(std::filesystem::path(options_.state) / "blobs" / "tenants");
+  for (int i = 0; i < 5; ++i) {
+    const auto again = client.Profile(request);
+    EXPECT_TRUE(again.status.ok()) << again.status.error_message();
+    EXPECT_EQ(Bytes(again.response), Bytes(first.response));
+  }
+}
+
+TEST_F(ServerTest, OldVerdictsAndBlobsAreForgotten) {
+  Start();
+  TestClient client = Client();
+  const ProfileRequest request = Uploaded(client, "r1");
+  const auto answer = client.Profile(request);
+  ASSERT_TRUE(answer.status.ok());
+  server_.reset();
+  {
+    const auto db = *store::Db::Open(options_.state + "/sassay.db");
+    ASSERT_TRUE(db->Execute("UPDATE verdicts SET decided_at = 0").ok());
+  }
+  {
+    const auto blobs = *store::BlobStore::Open(std::filesystem::path(options_.state) / "blobs", {});
+    ASSERT_TRUE(blobs->Touch("local", request.bundle_sha256(), absl::UnixEpoch()).ok());
+  }
+  Start();
+  // The housekeeper begins when the service does.
+  TestClient again = Client();
+  while (again.Attach(answer.response[0].submission_id()).status.ok()) std::this_thread::yield();
+  EXPECT_EQ(again.Attach(answer.response[0].submission_id()).status.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(again.FindMissing({request.bundle_sha256()}).response.missing_sha256_size(), 1);
 }
 
 TEST_F(ServerTest, APortThatIsTakenIsRefused) {
@@ -333,7 +386,7 @@ TEST_F(ServerTest, APortThatIsTakenIsRefused) {
   second.listen = server_->address();
   second.state = directory_.path() / "second";
   second.store = "sqlite:" + second.state + "/sassay.db";
-  const auto refused = Server::Start(second, runner_, WorkloadCatalog::BuiltIn(), {});
+  const auto refused = TryStart(second);
   EXPECT_TRUE(absl::IsUnavailable(refused.status())) << refused.status();
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/sha256.h"
+#include "common/base/status_macros.h"
 #include "common/workload/catalog.h"
 
 namespace sassay::api {
@@ -117,11 +118,16 @@ ServerTest::ServerTest() {
   options_.drain = absl::ZeroDuration();
 }
 
-void ServerTest::Start() {
+absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOptions& options) {
+  ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));
   ServiceFacts facts;
   facts.capabilities.set_rules_version("test rules");
   facts.gpus.emplace_back().set_uuid("emulated:sm_90a#0");
-  auto server = Server::Start(options_, runner_, WorkloadCatalog::BuiltIn(), std::move(facts));
+  return Server::Start(options, std::move(state), runner_, WorkloadCatalog::BuiltIn(), std::move(facts));
+}
+
+void ServerTest::Start() {
+  auto server = TryStart(options_);
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
 }

@@ -58,6 +58,7 @@ class ServerTest : public testing::Test {
   ServerTest();
   void Start();
   void Restart();
+  absl::StatusOr<std::unique_ptr<Server>> TryStart(const ServiceOptions& options);
   TestClient Client(const std::string& token = "") const { return TestClient(server_->address(), token); }
   // A request for bundle_, which has been uploaded by `client`.
   sassay::v1::ProfileRequest Uploaded(TestClient& client, const std::string& request_id);

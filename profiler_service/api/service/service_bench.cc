@@ -104,7 +104,8 @@ void BenchOverheads() {
   options.metrics = "";
   options.max_submissions_per_second = 1e9;
   queue::FakeRunner runner(2);
-  const auto server = *Server::Start(options, runner, WorkloadCatalog::BuiltIn(), {});
+  const auto server =
+      *Server::Start(options, *StateFolder::Take(options.state), runner, WorkloadCatalog::BuiltIn(), {});
   const std::string bundle(100'000, 'b');
   if (!TestClient(server->address(), "").Upload(bundle).ok()) std::abort();
   std::printf("%-40s %12s %10s %10s\n", "overhead per submission over gRPC", "verdicts/s", "p50 ms", "p99 ms");

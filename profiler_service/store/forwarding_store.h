@@ -1,0 +1,75 @@
+// For tests: a store that does what another one does, to be overridden in one place.
+#ifndef SASSAY_PROFILER_SERVICE_STORE_FORWARDING_STORE_H_
+#define SASSAY_PROFILER_SERVICE_STORE_FORWARDING_STORE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler_service/store/store.h"
+
+namespace sassay::store {
+
+// `real` outlives it.
+class ForwardingStore : public Store {
+ public:
+  explicit ForwardingStore(Store& real) : real_(real) {}
+
+  void Submit(NewSubmission submission, Callback<Submitted> done) override {
+    real_.Submit(std::move(submission), std::move(done));
+  }
+  absl::StatusOr<absl::optional<std::string>> FindEarlier(absl::string_view tenant,
+                                                          const sassay::v1::ProfileRequest& request) override {
+    return real_.FindEarlier(tenant, request);
+  }
+  void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
+               Callback<absl::optional<Lease>> done) override {
+    real_.Acquire(owner, now, expires_at, std::move(done));
+  }
+  void Append(const Lease& lease, sassay::v1::Event event, Callback<sassay::v1::Event> done) override {
+    real_.Append(lease, std::move(event), std::move(done));
+  }
+  void Finish(const Lease& lease, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) override {
+    real_.Finish(lease, std::move(verdict), std::move(done));
+  }
+  void Return(const Lease& lease, absl::string_view reason, Ended ended, absl::Time now,
+              Callback<sassay::v1::Event> done) override {
+    real_.Return(lease, reason, ended, now, std::move(done));
+  }
+  absl::StatusOr<std::vector<Renewal>> Renew(const std::vector<Lease>& leases, absl::Time expires_at) override {
+    return real_.Renew(leases, expires_at);
+  }
+  void Cancel(absl::string_view tenant, absl::string_view id, sassay::v1::Verdict verdict,
+              Callback<Cancellation> done) override {
+    real_.Cancel(tenant, id, std::move(verdict), std::move(done));
+  }
+  void FinishQueued(absl::string_view id, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) override {
+    real_.FinishQueued(id, std::move(verdict), std::move(done));
+  }
+  absl::StatusOr<std::vector<Submission>> PastQueueDeadline(absl::Time now, int limit) override {
+    return real_.PastQueueDeadline(now, limit);
+  }
+  absl::StatusOr<absl::Time> NextQueueDeadline() override { return real_.NextQueueDeadline(); }
+  absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(absl::Time now) override { return real_.LeasesExpiredBy(now); }
+  absl::StatusOr<Submission> Get(absl::string_view tenant, absl::string_view id) override {
+    return real_.Get(tenant, id);
+  }
+  absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) override {
+    return real_.Events(id, after, limit);
+  }
+  absl::StatusOr<Depths> CountDepths() override { return real_.CountDepths(); }
+  absl::StatusOr<int> Trim(absl::Time before, int limit) override { return real_.Trim(before, limit); }
+  absl::Status SetPause(const absl::optional<Pause>& pause) override { return real_.SetPause(pause); }
+  absl::StatusOr<absl::optional<Pause>> GetPause() override { return real_.GetPause(); }
+  absl::Status Audit(const AuditRecord& record) override { return real_.Audit(record); }
+  absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) override {
+    return real_.AuditLog(after, limit);
+  }
+
+ private:
+  Store& real_;
+};
+
+}  // namespace sassay::store
+
+#endif  // SASSAY_PROFILER_SERVICE_STORE_FORWARDING_STORE_H_
