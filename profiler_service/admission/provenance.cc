@@ -1,13 +1,14 @@
 #include "profiler_service/admission/provenance.h"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/steady_time.h"
 #include "common/bundle/elf.h"
+#include "common/sandbox/sandbox.h"
 
 namespace sassay::admission {
 namespace {
@@ -28,14 +29,16 @@ std::string LastLine(absl::string_view text) {
   return std::string((newline == absl::string_view::npos ? text : text.substr(newline + 1)).substr(0, kMaxShownOutput));
 }
 
+// By the kernel that wants memory, or by somebody; ptxas and its input have no say in it. The sandbox reports it as a
+// shell does.
+bool WasKilled(const ExitReport& report) {
+  if (report.kind == ExitReport::Kind::kSignaled) return report.signal_number == SIGKILL;
+  return report.kind == ExitReport::Kind::kExited && report.exit_code == 128 + SIGKILL;
+}
+
 std::string FailureText(const ExitReport& report) {
   if (report.kind == ExitReport::Kind::kSignaled) return absl::StrCat("ptxas ended by signal ", report.signal_number);
   return absl::StrCat("ptxas refuses the PTX: ", LastLine(report.stderr_text));
-}
-
-// What the sandbox prints before the program has started is our trouble and not the PTX's.
-bool SandboxFailed(const ExitReport& report) {
-  return absl::StartsWith(report.stderr_text, "bwrap:") || absl::StartsWith(report.stderr_text, "prlimit:");
 }
 
 }  // namespace
@@ -148,9 +151,10 @@ ProvenanceChecker::Answer ProvenanceChecker::Judge(const v1::Bundle& bundle, con
                                  FirstDifference(bundle.cubin(), assembly.cubin), ")")),
             true};
   }
-  if (SandboxFailed(assembly.report)) {
-    return {Unavailable(absl::StrCat("the sandbox failed: ", LastLine(assembly.report.stderr_text))), false};
+  if (const absl::Status failed = SandboxFailure(assembly.report); !failed.ok()) {
+    return {Unavailable(std::string(failed.message())), false};
   }
+  if (WasKilled(assembly.report)) return {Unavailable("ptxas was killed"), false};
   return {Claimed(FailureText(assembly.report)), true};
 }
 

@@ -103,9 +103,24 @@ TEST(Provenance, OurOwnTroubleIsTriedTwiceAndNotRemembered) {
   const ProvenanceResult failed = checker.Check(bundle);
   EXPECT_EQ(failed.provenance, v1::PROVENANCE_UNAVAILABLE);
   EXPECT_THAT(failed.reason, HasSubstr("no user namespaces"));
-  EXPECT_THAT(checker.Check(bundle).reason, HasSubstr("the sandbox failed: bwrap: out of luck"));
+  EXPECT_THAT(checker.Check(bundle).reason, HasSubstr("bwrap: out of luck"));
   EXPECT_EQ(runs, 4);
   EXPECT_EQ(checker.Check(bundle).provenance, v1::PROVENANCE_VERIFIED);
+}
+
+TEST(Provenance, APtxasThatWasKilledSaysNothingOfThePtx) {
+  const AdmittedBundle bundle = Admitted(ExampleBundle());
+  for (const bool sandboxed : {false, true}) {
+    ProvenanceChecker checker(
+        [&](const v1::Compilation&, absl::string_view, absl::Duration, const StopAsked&) -> absl::StatusOr<Assembly> {
+          Assembly assembly;
+          assembly.report.kind = sandboxed ? ExitReport::Kind::kExited : ExitReport::Kind::kSignaled;
+          (sandboxed ? assembly.report.exit_code : assembly.report.signal_number) = sandboxed ? 137 : 9;
+          return assembly;
+        },
+        kVersion, {});
+    EXPECT_EQ(checker.Check(bundle).provenance, v1::PROVENANCE_UNAVAILABLE);
+  }
 }
 
 // A ptxas that spends what it is given.

@@ -1,12 +1,11 @@
 #include "profiler_service/queue/bounded.h"
 
-#include <google/protobuf/stubs/common.h>
-
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/utf8.h"
 
 namespace sassay::queue {
 namespace {
@@ -17,15 +16,9 @@ using google::protobuf::Reflection;
 
 constexpr char kCut[] = "... (cut)";
 
-std::string Bounded(std::string text) {
-  const bool cut = text.size() > kMaxTextBytes;
-  if (cut) text.resize(kMaxTextBytes - sizeof(kCut));
-  // The same look at UTF-8 as the parser's.
-  std::string coerced(text.size(), '\0');
-  const char* valid = google::protobuf::internal::UTF8CoerceToStructurallyValid(text, coerced.data(), '?');
-  if (valid == coerced.data()) text = std::move(coerced);
-  if (cut) text += kCut;
-  return text;
+std::string Bounded(const std::string& text) {
+  if (text.size() <= kMaxTextBytes) return ToUtf8(text);
+  return ToUtf8(absl::string_view(text).substr(0, kMaxTextBytes - sizeof(kCut))) + kCut;
 }
 
 void BoundStrings(Message& message, const Reflection& reflection, const FieldDescriptor* field) {

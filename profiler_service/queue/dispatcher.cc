@@ -52,8 +52,13 @@ sassay::v1::Verdict Dispatcher::Run(RunningJob& running) {
                       absl::StrCat("the uploaded bundle cannot be read: ", bundle.status().message()),
                       submission.attempt, absl::Now());
   }
-  const Job job{submission.id,      submission.tenant,  submission.request,
-                *std::move(bundle), submission.attempt, running.deadline()};
+  const Job job{submission.id,
+                submission.tenant,
+                submission.request,
+                *std::move(bundle),
+                submission.attempt,
+                running.deadline(),
+                queue_.EarlierDevices(submission)};
   return runner_.Run(job, running);
 }
 

@@ -29,6 +29,7 @@ constexpr int kMaxStages = 8;
 // Requests are kept: this bounds what the other limits cannot see, fields that this build does not know.
 constexpr size_t kMaxRequestBytes = 4096;
 constexpr int kOverdueAtOnce = 100;
+constexpr int kEventsOfASubmission = 1000;
 constexpr absl::Duration kBackOff = absl::Milliseconds(500);
 
 absl::StatusOr<absl::Duration> DeadlineOf(const google::protobuf::Duration* given, absl::string_view field,
@@ -325,6 +326,21 @@ void Queue::Conclude(RunningJob& job, Verdict verdict) {
   absl::MutexLock lock(&mutex_);
   const auto registered = running_.find(id);
   if (registered != running_.end() && registered->second.get() == &job) running_.erase(registered);
+}
+
+std::vector<std::string> Queue::EarlierDevices(const store::Submission& submission) {
+  std::vector<std::string> devices;
+  if (submission.failures == 0) return devices;
+  const auto events = store_.Events(submission.id, 0, kEventsOfASubmission);
+  if (!events.ok()) return devices;
+  std::string current;
+  for (const Event& event : *events) {
+    if (!event.stage_started().device().empty()) current = event.stage_started().device();
+    if (!event.has_retrying() || current.empty()) continue;
+    if (std::find(devices.begin(), devices.end(), current) == devices.end()) devices.push_back(current);
+    current.clear();
+  }
+  return devices;
 }
 
 void Queue::InterruptAll() {

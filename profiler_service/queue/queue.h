@@ -99,6 +99,9 @@ class Queue {
   // Ends an attempt with what its runner said: publishes the verdict, or gives the submission back where another
   // attempt may end better. A lost lease publishes nothing.
   void Conclude(RunningJob& job, sassay::v1::Verdict verdict) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The devices on which earlier attempts of a submission ended in trouble, as StageStarted called them, each once;
+  // empty if none did.
+  std::vector<std::string> EarlierDevices(const store::Submission& submission);
   // Asks every running attempt to give up, and gives the submissions back to the queue as their runners return.
   void InterruptAll() ABSL_LOCKS_EXCLUDED(mutex_);
   size_t running() const ABSL_LOCKS_EXCLUDED(mutex_);

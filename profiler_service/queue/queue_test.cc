@@ -441,6 +441,20 @@ TEST_F(QueueTest, TheDispatcherRunsEverythingAndHandsOverTheBundle) {
   EXPECT_EQ(wrong_bundles, 0);
 }
 
+TEST_F(QueueTest, AnAttemptKnowsWhereTheEarlierOnesHadTrouble) {
+  FakeRunner runner(1);
+  std::vector<std::vector<std::string>> earlier;
+  runner.run = [&](const Job& job, JobObserver& observer) {
+    earlier.push_back(job.earlier_devices);
+    observer.StageStarted(sassay::v1::STAGE_ADMISSION, "");
+    observer.StageStarted(sassay::v1::STAGE_EVALUATE, absl::StrCat("GPU-", job.attempt));
+    return InfraVerdict(sassay::v1::VERDICT_CODE_DEVICE_LOST, "fell off the bus");
+  };
+  Dispatcher dispatcher(*queue_, runner, ReadNothing);
+  VerdictOf("ann", Submit("ann", "r1"));
+  EXPECT_THAT(earlier, ElementsAre(ElementsAre(), ElementsAre("GPU-1"), ElementsAre("GPU-1", "GPU-2")));
+}
+
 TEST_F(QueueTest, AMissingBundleIsOurTrouble) {
   options_.max_attempts = 1;
   Crash();

@@ -217,11 +217,18 @@ absl::StatusOr<std::shared_ptr<BlobStore::Upload>> BlobStore::Begin(const Key& k
     ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(PartialPath(key), O_RDWR | O_CREAT));
     ASSIGN_OR_RETURN(upload->committed, SizeOf(fd.get(), PartialPath(key)));
   }
-  uint64_t& reserved = reserved_[key];
-  held_[key.first] += Charge(total_bytes) - reserved;
-  reserved = Charge(total_bytes);
   uploads_[key] = upload;
   return upload;
+}
+
+absl::Status BlobStore::Reserve(const Key& key, uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckRoom(key, bytes));
+  uint64_t& reserved = reserved_[key];
+  const uint64_t more = Charge(bytes) - std::min(reserved, Charge(bytes));
+  held_[key.first] += more;
+  reserved += more;
+  return absl::OkStatus();
 }
 
 void BlobStore::Forget(const Key& key) {
@@ -256,6 +263,7 @@ absl::StatusOr<WriteStatus> BlobStore::Write(absl::string_view tenant, absl::str
                                                    " (committed), got ", offset,
                                                    "; ask QueryWriteStatus and go on from there"));
   }
+  RETURN_IF_ERROR(Reserve(key, offset + data.size()));
   ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(PartialPath(key), O_RDWR));
   const uint64_t known = std::min<uint64_t>(upload->committed - offset, data.size());  // written before
   RETURN_IF_ERROR(WriteAt(fd.get(), data.substr(known), offset + known, PartialPath(key)));

@@ -24,7 +24,7 @@ namespace sassay::store {
 // Limits, in bytes. Each is a flag of the service, which messages name.
 struct BlobLimits {
   uint64_t max_blob_bytes = uint64_t{64} << 20;
-  uint64_t tenant_bytes = uint64_t{4} << 30;  // whole blobs and declared sizes of uploads, in 4 KiB blocks
+  uint64_t tenant_bytes = uint64_t{4} << 30;  // whole blobs and what arrived of others, in 4 KiB blocks
 };
 
 // How far an upload has come.
@@ -87,7 +87,10 @@ class BlobStore {
   BlobStore(std::filesystem::path directory, const BlobLimits& limits);
   absl::Status Scan() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckRoom(const Key& key, uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // RESOURCE_EXHAUSTED already here if the whole would not fit.
   absl::StatusOr<std::shared_ptr<Upload>> Begin(const Key& key, uint64_t total_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Counts the first `bytes` of an upload.
+  absl::Status Reserve(const Key& key, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Publish(const Key& key, uint64_t committed, uint64_t total, int fd) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status LinkForTenant(const Key& key, const std::filesystem::path& source) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -105,9 +108,10 @@ class BlobStore {
   mutable absl::Mutex mutex_;
   // Uploads under way in this process.
   std::map<Key, std::shared_ptr<Upload>> uploads_ ABSL_GUARDED_BY(mutex_);
-  // What each tenant (in hex) holds: whole blobs plus declared sizes of uploads.
+  // What each tenant (in hex) holds: whole blobs plus what arrived of others.
   std::map<std::string, uint64_t> held_ ABSL_GUARDED_BY(mutex_);
-  // The declared size of each upload, as counted in `held_`.
+  // What arrived of each upload, as counted in `held_`. A size that is only declared costs nothing: whoever breaks off
+  // at the first byte, a thousand times, must not use up a quota.
   std::map<Key, uint64_t> reserved_ ABSL_GUARDED_BY(mutex_);
 };
 

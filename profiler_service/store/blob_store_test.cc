@@ -99,9 +99,20 @@ TEST_F(BlobStoreTest, TenantNamesCannotLeaveTheDirectory) {
   EXPECT_EQ(entries, 1);
 }
 
-TEST_F(BlobStoreTest, TheQuotaCountsDeclaredSizesAndIsGivenBack) {
+TEST_F(BlobStoreTest, SizesThatAreOnlyDeclaredCostNoQuota) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(store_->Write("ann", Sha256Hex(std::to_string(i)), 40 << 10, 0, "x").ok());
+    const absl::Status gap = store_->Write("ann", Sha256Hex(std::to_string(i)), 40 << 10, 39 << 10, "x").status();
+    EXPECT_TRUE(absl::IsInvalidArgument(gap)) << gap;
+  }
+  EXPECT_EQ(store_->TenantBytes("ann"), 5 * 4096u);
+  EXPECT_TRUE(Upload("ann", std::string(40 << 10, 'y')).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(store_->Write("ann", sha256_, 60 << 10, 0, "x").status()));
+}
+
+TEST_F(BlobStoreTest, TheQuotaCountsWhatArrivedAndIsGivenBack) {
   const std::string big(60 << 10, 'b');
-  ASSERT_TRUE(store_->Write("ann", Sha256Hex(big), big.size(), 0, big.substr(0, 1)).ok());
+  ASSERT_TRUE(store_->Write("ann", Sha256Hex(big), big.size(), 0, big.substr(0, (60 << 10) - 1)).ok());
   const absl::Status refused = store_->Write("ann", sha256_, 8 << 10, 0, bytes_).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--max-bytes-per-tenant"));

@@ -193,6 +193,13 @@ TEST_F(AccessTest, RevocationEndsOpenStreams) {
   EXPECT_EQ(ann.Attach(event.submission_id()).status.error_code(), StatusCode::UNAUTHENTICATED);
 }
 
+TEST_F(ServerTest, ATokenFileThatIsMissingIsNamedWithTheCommandThatMakesIt) {
+  options_.token_file = directory_.path() / "nothing";
+  const absl::Status refused = TryStart(options_).status();
+  EXPECT_TRUE(absl::IsNotFound(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("token add NAME --token-file " + options_.token_file));
+}
+
 TEST_F(ServerTest, OnLoopbackWithoutATokenFileTheOneTenantIsAdminToo) {
   Start();
   TestClient local = Client();

@@ -31,6 +31,8 @@ Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; -
 SASSAY_SERVICE_TOKEN_FILE) or in the file that --config names (max-queued = 10000). A flag beats the environment, the
 environment beats the file.
 
+Exit status: 0 after SIGTERM or SIGINT; 1 it could not start; 2 usage.
+
 Without --token-file everybody who can connect is one tenant: on loopback `local`, an admin too; elsewhere `anonymous`,
 no admin.)";
 

@@ -42,7 +42,13 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenStore(const std::string& addre
 }
 
 absl::StatusOr<std::unique_ptr<TokenRegistry>> OpenTokens(const ServiceOptions& options) {
-  if (!options.token_file.empty()) return TokenRegistry::Open(options.token_file);
+  if (!options.token_file.empty()) {
+    auto registry = TokenRegistry::Open(options.token_file);
+    if (!absl::IsNotFound(registry.status())) return registry;
+    return absl::NotFoundError(absl::StrCat("--token-file ", options.token_file,
+                                            ": there is no such file; 'profiler-service token add NAME --token-file ",
+                                            options.token_file, "' makes it"));
+  }
   if (IsLoopback(options.listen)) return std::make_unique<TokenRegistry>(Caller{"local", Role::kAdmin, ""});
   spdlog::warn("no --token-file: whoever reaches {} may submit", options.listen);
   return std::make_unique<TokenRegistry>(Caller{"anonymous", Role::kTenant, ""});
