@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -189,6 +190,7 @@ class JobRun {
 
   // A place on one of the lanes that take it; held until the job ends.
   absl::optional<Failure> TakeSeat() {
+    Pause(parts_.retry_pause * static_cast<int64_t>(job_.earlier_devices.size()));
     std::vector<size_t> fitting;
     for (const auto& [index, bundle] : admitted_) fitting.push_back(index);
     auto seat = lanes_.Take(fitting, job_.earlier_devices, deadline_, [this] { return observer_.cancelled(); });
@@ -198,6 +200,11 @@ class JobRun {
     bundle_ = admitted_.at(seat_->index());
     admitted_.clear();
     return absl::nullopt;
+  }
+
+  void Pause(absl::Duration pause) const {
+    const absl::Time end = std::min(deadline_, SteadyNow() + pause);
+    while (Goes() && SteadyNow() < end) absl::SleepFor(std::min(end - SteadyNow(), absl::Milliseconds(50)));
   }
 
   static Failure NoDevice(const absl::Status& status) {

@@ -49,6 +49,9 @@ struct PipelineParts {
   absl::Duration device_deadline = absl::Seconds(10);
   // How often a lane on which no runner comes up is tried again.
   absl::Duration probe_every = absl::Seconds(30);
+  // How long an attempt waits for each device on which earlier ones ended in trouble: trouble that passes needs a
+  // moment.
+  absl::Duration retry_pause = absl::Seconds(1);
   // What a submission is given that asks for nothing. An emulated run that takes longer is too large; one that only
   // takes longer than this submission has left is not.
   absl::Duration usual_run_deadline = absl::Minutes(10);

@@ -118,6 +118,7 @@ class PipelineTest : public testing::Test {
     lane_ = lane.get();
     parts.lanes.push_back(std::move(lane));
     parts.usual_run_deadline = usual_run_deadline_;
+    parts.retry_pause = retry_pause_;
     parts.probe_every = absl::Milliseconds(1);
     parts.catalog = &WorkloadCatalog::BuiltIn();
     parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
@@ -154,7 +155,7 @@ class PipelineTest : public testing::Test {
     return finding;
   }
 
-  absl::Duration usual_run_deadline_ = absl::Minutes(10);
+  absl::Duration usual_run_deadline_ = absl::Minutes(10), retry_pause_;
   FakeLane* lane_ = nullptr;
   std::unique_ptr<Pipeline> pipeline_;
   RecordingObserver observer_;
@@ -456,6 +457,20 @@ TEST_F(PipelineTest, ADeviceOnWhichNoRunnerComesUpProvesNothing) {
   const Verdict verdict = Run(job);
   EXPECT_EQ(verdict.code(), VERDICT_CODE_DEVICE_LOST) << verdict.reason();
   EXPECT_EQ(calls, 0) << "what failed elsewhere runs alone on a device that was seen well";
+}
+
+TEST_F(PipelineTest, AnAttemptAfterTroubleBeginsAfterAPauseUnlessItIsCancelled) {
+  retry_pause_ = absl::Milliseconds(60);
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob();
+  job.earlier_devices = {"NVIDIA H200 GPU-7", "NVIDIA H200 GPU-8"};
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(Run(job).status(), VERDICT_STATUS_CORRECT);
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(120));
+  retry_pause_ = absl::Hours(1);
+  Build(evaluate::HonestGemm);
+  observer_.cancelled_ = true;
+  EXPECT_EQ(Run(job).status(), VERDICT_STATUS_CANCELLED);
 }
 
 // The second run that convicts is nobody's neighbour.
