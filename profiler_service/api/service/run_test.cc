@@ -115,7 +115,7 @@ TEST_F(RunTest, ServesUntilSigtermAndEndsCleanly) {
   EXPECT_EQ(second.exit_code, 1);
   EXPECT_THAT(second.stderr_text, HasSubstr("another profiler-service"));
 
-  for (const auto& file : std::filesystem::recursive_directory_iterator(directory_.path() / "state")) {
+  for (const auto& file : std::filesystem::directory_iterator(directory_.path() / "state")) {
     EXPECT_EQ(static_cast<int>(file.status().permissions()) & 0077, 0) << file.path();
   }
   EXPECT_TRUE(RunToEnd({"audit", "--state", directory_.path() / "state"}).Succeeded());
