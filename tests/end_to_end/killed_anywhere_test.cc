@@ -290,8 +290,9 @@ class KilledAnywhereTest : public ::testing::Test {
     for (const auto& entry : fs::directory_iterator(directory_.path() / "tmp")) {
       ADD_FAILURE() << entry.path() << " is left";
     }
-    const std::set<std::string> expected = {"blobs",         "crash_report",   "sassay.db", "sassay.db-shm",
-                                            "sassay.db-wal", "sassay.db.lock", "scratch",   "seed_secret"};
+    const std::set<std::string> expected = {"blobs",         "crash_report",  "sassay.db",
+                                            "sassay.db-shm", "sassay.db-wal", "sassay.db.lock",
+                                            "scratch",       "seed_secret",   "lock"};
     for (const auto& entry : fs::directory_iterator(State())) {
       EXPECT_THAT(expected, ::testing::Contains(entry.path().filename().string()));
     }

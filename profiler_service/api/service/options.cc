@@ -183,6 +183,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   add->add_option("--role", line.token_role, "tenant or admin")->capture_default_str();
   CLI::App* audit = app.add_subcommand("audit", "Print the audit log of --state or --store, also while a service runs");
+  audit->fallthrough();
   audit->add_option("--after", line.audit_after, "Leave out records up to this number");
 
   const std::vector<std::string> given(argv + 1, argv + argc);

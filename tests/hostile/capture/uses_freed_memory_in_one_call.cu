@@ -1,4 +1,4 @@
-// expect: REJECTED PLAN_POINTER_INVALID workload=gemm_n256_k256/M=64
+// expect: CAPTURE_ERROR POINTER_OUT_OF_BUFFER workload=gemm_n256_k256/M=64 match="freed at .*[.]cu:[0-9]+"
 // Frees its workspace before the kernel that reads it.
 #include <cuda_bf16.h>
 
