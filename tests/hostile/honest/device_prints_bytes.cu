@@ -9,7 +9,10 @@ __global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat
   const int64_t column = threadIdx.x, row = blockIdx.x;
   if (column == 0 && row == 0) {
     printf("\xff %c\n", 200);
-    for (int i = 0; i < 40000; ++i) printf("\xc3\xa9");
+    for (int i = 0; i < 2500; ++i)
+      printf(
+          "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3"
+          "\xa9\xc3\xa9\xc3\xa9");
   }
   float sum = 0.f;
   for (int i = 0; i < 256; ++i) sum += __bfloat162float(a[row * 256 + i]) * __bfloat162float(b[column * 256 + i]);
