@@ -43,7 +43,9 @@ void InstallWhatAnswers(Driver& driver) {
   };
   driver.cuMemAlloc = [](CUdeviceptr* address, size_t) { return AddressOf("cuMemAlloc", address); };
   driver.cuMemHostAlloc = [](void** memory, size_t bytes, unsigned) {
-    return *memory = std::malloc(bytes), ResultOf("cuMemHostAlloc");
+    const CUresult result = ResultOf("cuMemHostAlloc");
+    *memory = result == CUDA_SUCCESS ? std::malloc(bytes) : nullptr;
+    return result;
   };
   driver.cuMemFreeHost = [](void* memory) { return std::free(memory), ResultOf("cuMemFreeHost"); };
   driver.cuModuleLoadDataEx = [](CUmodule* module, const void*, unsigned, CUjit_option*, void**) {
