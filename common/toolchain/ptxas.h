@@ -50,9 +50,9 @@ struct Assembly {
 };
 
 // Assembles `untrusted_ptx` in a sandbox as the rule says. PTX that ptxas refuses, a timeout (also of processor time,
-// and when `stop` said so) and a crash are an Assembly without cubin; a Status is ours: INVALID_ARGUMENT for options that a bundle may not ask
-// for, FAILED_PRECONDITION where there is no sandbox, UNAVAILABLE where it did not start this time. With `unsandboxed`
-// it runs without one, and the bytes may depend on the machine's files.
+// and when `stop` said so) and a crash are an Assembly without cubin; a Status is ours: INVALID_ARGUMENT for options
+// that a bundle may not ask for, FAILED_PRECONDITION where there is no sandbox, UNAVAILABLE where it did not start this
+// time. With `unsandboxed` it runs without one, and the bytes may depend on the machine's files.
 absl::StatusOr<Assembly> AssemblePtx(const Toolchain& toolchain, const sassay::v1::Compilation& untrusted_compilation,
                                      absl::string_view untrusted_ptx, absl::Duration timeout,
                                      const AllowUnsandboxed* unsandboxed = nullptr, const StopAsked& stop = {});

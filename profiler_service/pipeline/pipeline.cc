@@ -228,8 +228,7 @@ class JobRun {
   }
 
   absl::optional<Failure> CheckProvenance() {
-    const admission::ProvenanceResult provenance =
-        parts_.provenance(*bundle_, deadline_, [this] { return !Goes(); });
+    const admission::ProvenanceResult provenance = parts_.provenance(*bundle_, deadline_, [this] { return !Goes(); });
     seen_.provenance = provenance.provenance;
     if (!provenance.reason.empty()) {
       seen_.notes.push_back(absl::StrCat("provenance: ", EnumName(provenance.provenance), ": ", provenance.reason));

@@ -27,8 +27,8 @@ struct Refusal {
 template <typename T>
 using OrRefusal = std::variant<T, Refusal>;
 
-// Candidate text for our messages, as one line of valid UTF-8 of at most `limit` bytes: control characters become blanks,
-// bytes that are not UTF-8 become '?', and no character is cut in half.
+// Candidate text for our messages, as one line of valid UTF-8 of at most `limit` bytes: control characters become
+// blanks, bytes that are not UTF-8 become '?', and no character is cut in half.
 std::string Printable(absl::string_view text, size_t limit = 500);
 
 // The record is too much for the deadline.
