@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace sassay {
@@ -26,24 +27,28 @@ bool SecondByteFits(uint8_t lead, uint8_t second) {
   return lead != 0xF4 || second < 0x90;
 }
 
-void MakeStringsValid(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
+using Rewrite = absl::FunctionRef<std::string(absl::string_view)>;
+
+void RewriteStrings(Message& message, const Reflection& reflection, const FieldDescriptor* field, Rewrite rewrite) {
   if (!field->is_repeated()) {
     const std::string text = reflection.GetString(message, field);
-    if (FirstInvalidUtf8(text) != absl::string_view::npos) reflection.SetString(&message, field, ToUtf8(text));
+    if (std::string rewritten = rewrite(text); rewritten != text) {
+      reflection.SetString(&message, field, std::move(rewritten));
+    }
     return;
   }
   for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
     const std::string text = reflection.GetRepeatedString(message, field, i);
-    if (FirstInvalidUtf8(text) != absl::string_view::npos) {
-      reflection.SetRepeatedString(&message, field, i, ToUtf8(text));
+    if (std::string rewritten = rewrite(text); rewritten != text) {
+      reflection.SetRepeatedString(&message, field, i, std::move(rewritten));
     }
   }
 }
 
-void MakeMessagesValid(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
-  if (!field->is_repeated()) return MakeTextValid(*reflection.MutableMessage(&message, field));
+void RewriteMessages(Message& message, const Reflection& reflection, const FieldDescriptor* field, Rewrite rewrite) {
+  if (!field->is_repeated()) return RewriteTexts(*reflection.MutableMessage(&message, field), rewrite);
   for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-    MakeTextValid(*reflection.MutableRepeatedMessage(&message, field, i));
+    RewriteTexts(*reflection.MutableRepeatedMessage(&message, field, i), rewrite);
   }
 }
 
@@ -78,14 +83,16 @@ std::string ToUtf8(absl::string_view text) {
   return result;
 }
 
-void MakeTextValid(Message& message) {
+void RewriteTexts(Message& message, Rewrite rewrite) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    if (field->type() == FieldDescriptor::TYPE_STRING) MakeStringsValid(message, reflection, field);
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) MakeMessagesValid(message, reflection, field);
+    if (field->type() == FieldDescriptor::TYPE_STRING) RewriteStrings(message, reflection, field, rewrite);
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) RewriteMessages(message, reflection, field, rewrite);
   }
 }
+
+void MakeTextValid(Message& message) { RewriteTexts(message, ToUtf8); }
 
 }  // namespace sassay

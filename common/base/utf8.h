@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 
@@ -21,7 +22,11 @@ size_t FirstInvalidUtf8(absl::string_view text);
 // `text` with every such byte replaced by '?'.
 std::string ToUtf8(absl::string_view text);
 
-// The same for every string of the message and of the messages in it; `bytes` fields stay.
+// Puts rewrite(text) in the place of every string of the message and of the messages in it, those of maps too; `bytes`
+// fields stay.
+void RewriteTexts(google::protobuf::Message& message, absl::FunctionRef<std::string(absl::string_view)> rewrite);
+
+// ToUtf8 for every string of the message and of the messages in it.
 void MakeTextValid(google::protobuf::Message& message);
 
 }  // namespace sassay

@@ -1,7 +1,6 @@
 #include "profiler_service/queue/bounded.h"
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -10,45 +9,16 @@
 namespace sassay::queue {
 namespace {
 
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-using google::protobuf::Reflection;
-
 constexpr char kCut[] = "... (cut)";
 
-std::string Bounded(const std::string& text) {
+std::string Bounded(absl::string_view text) {
   if (text.size() <= kMaxTextBytes) return ToUtf8(text);
-  return ToUtf8(absl::string_view(text).substr(0, kMaxTextBytes - sizeof(kCut))) + kCut;
-}
-
-void BoundStrings(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
-  if (!field->is_repeated()) {
-    return reflection.SetString(&message, field, Bounded(reflection.GetString(message, field)));
-  }
-  for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-    reflection.SetRepeatedString(&message, field, i, Bounded(reflection.GetRepeatedString(message, field, i)));
-  }
-}
-
-void BoundMessages(Message& message, const Reflection& reflection, const FieldDescriptor* field) {
-  if (!field->is_repeated()) return BoundTexts(*reflection.MutableMessage(&message, field));
-  for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-    BoundTexts(*reflection.MutableRepeatedMessage(&message, field, i));
-  }
+  return ToUtf8(text.substr(0, kMaxTextBytes - sizeof(kCut))) + kCut;
 }
 
 }  // namespace
 
-void BoundTexts(Message& message) {
-  const Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->is_map()) continue;
-    if (field->type() == FieldDescriptor::TYPE_STRING) BoundStrings(message, reflection, field);
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) BoundMessages(message, reflection, field);
-  }
-}
+void BoundTexts(google::protobuf::Message& message) { RewriteTexts(message, Bounded); }
 
 void BoundVerdict(sassay::v1::Verdict& verdict) {
   BoundTexts(verdict);

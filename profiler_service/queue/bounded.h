@@ -18,8 +18,7 @@ inline constexpr size_t kMaxTextBytes = 64 << 10;
 // Of a verdict.
 inline constexpr size_t kMaxVerdictBytes = 1 << 20;
 
-// Cuts every text in `message` to kMaxTextBytes and replaces what is not UTF-8 by '?'. Keys of maps are left out: they
-// are ours.
+// Cuts every text in `message` to kMaxTextBytes and replaces what is not UTF-8 by '?'.
 void BoundTexts(google::protobuf::Message& message);
 
 // The same, and drops details, then evidence, timing, numerics and stages, from a verdict that is still larger than

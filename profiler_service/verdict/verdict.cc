@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/base/utf8.h"
 #include "common/demangle/demangle.h"
 
 namespace sassay::verdict {
@@ -69,8 +68,6 @@ class Decider {
     Describe();
     Attach();
     Score();
-    // Cuts may have fallen inside a character.
-    MakeTextValid(verdict_);
     return verdict_;
   }
 
