@@ -1,9 +1,7 @@
 #include "common/toolchain/toolchain.h"
 
-#include <glob.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -14,6 +12,7 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/process/subprocess.h"
+#include "common/toolchain/places.h"
 
 namespace sassay {
 namespace {
@@ -22,11 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kVersionTimeout = absl::Seconds(20);
 constexpr const char* kMend = "bash deploy/install_dependencies.sh";
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::string Canonical(const fs::path& path) {
   std::error_code error;
@@ -40,42 +34,6 @@ std::string Program(const fs::path& root, const char* name) {
   return !path.empty() && access(path.c_str(), X_OK) == 0 ? path : "";
 }
 
-std::vector<std::string> Glob(const std::string& pattern) {
-  glob_t found = {};
-  std::vector<std::string> paths;
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  globfree(&found);
-  return paths;
-}
-
-// `relative` in every folder above this program and above the working directory, nearest first.
-std::vector<std::string> Upwards(const std::string& relative) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (fs::path start : {fs::read_symlink("/proc/self/exe", error).parent_path(), fs::current_path(error)}) {
-    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
-      for (const auto& path : Glob((folder / relative).string())) found.push_back(path);
-      if (folder == folder.root_path()) break;
-    }
-  }
-  return found;
-}
-
-std::vector<std::string> SitePackages() {
-  std::vector<std::string> found = Upwards(".venv/lib/python3*/site-packages");
-  std::string home = Environment("HOME"), venv = Environment("VIRTUAL_ENV");
-  std::vector<std::string> patterns = {"/usr/local/lib/python3*/*-packages", "/usr/lib/python3/dist-packages"};
-  if (!home.empty()) {
-    patterns.insert(patterns.begin(), {home + "/.local/lib/python3*/site-packages",
-                                       home + "/.pyenv/versions/*/lib/python3*/site-packages"});
-  }
-  if (!venv.empty()) patterns.insert(patterns.begin(), venv + "/lib/python3*/site-packages");
-  for (const auto& pattern : patterns) {
-    for (const auto& path : Glob(pattern)) found.push_back(path);
-  }
-  return found;
-}
-
 std::string RootOfProgramInPath(const char* name) {
   auto path = FindProgram(name);
   if (!path.ok()) return "";
@@ -85,9 +43,9 @@ std::string RootOfProgramInPath(const char* name) {
 // Every folder worth a look, best first.
 std::vector<std::string> Roots(const ToolchainSearch& search, const std::vector<std::string>& site_packages) {
   if (search.only_cuda_home) return {search.cuda_home};
-  std::vector<std::string> roots = {search.cuda_home, Environment("SASSAY_CUDA_HOME"), Environment("CUDA_HOME"),
-                                    "/usr/local/cuda"};
-  for (const auto& path : Upwards(".venv/cuda")) roots.push_back(path);
+  std::vector<std::string> roots = {search.cuda_home, EnvironmentValue("SASSAY_CUDA_HOME"),
+                                    EnvironmentValue("CUDA_HOME"), "/usr/local/cuda"};
+  for (const auto& path : GlobUpwards(".venv/cuda")) roots.push_back(path);
   roots.push_back(RootOfProgramInPath("nvcc"));
   roots.push_back(RootOfProgramInPath("ptxas"));
   for (const auto& path : site_packages) roots.push_back(path + "/nvidia/cu13");
@@ -181,7 +139,8 @@ absl::StatusOr<std::string> ToolVersion(const std::string& tool) {
 
 absl::StatusOr<Toolchain> FindToolchain(const ToolchainSearch& search) {
   RETURN_IF_ERROR(CheckExplicitHome(search.cuda_home, "the CUDA home asked for"));
-  if (!search.only_cuda_home) RETURN_IF_ERROR(CheckExplicitHome(Environment("SASSAY_CUDA_HOME"), "SASSAY_CUDA_HOME"));
+  if (!search.only_cuda_home)
+    RETURN_IF_ERROR(CheckExplicitHome(EnvironmentValue("SASSAY_CUDA_HOME"), "SASSAY_CUDA_HOME"));
   std::vector<std::string> site_packages = SitePackages();
   std::vector<std::string> roots = Roots(search, site_packages);
   ASSIGN_OR_RETURN(Toolchain toolchain, FirstToolkit(roots));

@@ -27,7 +27,8 @@ absl::StatusOr<std::filesystem::path> Program(const std::filesystem::path& folde
 std::map<std::string, std::string> JudgeEnvironment() {
   std::map<std::string, std::string> environment;
   for (const char* name :
-       {"LD_LIBRARY_PATH", "PATH", "HOME", "CUDA_VISIBLE_DEVICES", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+       {"LD_LIBRARY_PATH", "SASSAY_CUDA_LIBRARY_PATH", "SASSAY_CUDA_HOME", "CUDA_HOME", "VIRTUAL_ENV", "PATH", "HOME",
+        "CUDA_VISIBLE_DEVICES", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name); value != nullptr) environment[name] = value;
   }
   return environment;
