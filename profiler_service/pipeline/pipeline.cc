@@ -355,6 +355,7 @@ class JobRun {
   }
 
   absl::StatusOr<DeviceLease::Held> Lease(DeviceLease::Mode mode) {
+    if (parts_.exclusive) mode = DeviceLease::Mode::kExclusive;
     const uint64_t need = MemoryNeed(*bundle_, reference_.has_value() ? &*reference_ : nullptr, lane_->emulated());
     return lane_->lease().Acquire(mode, need, deadline_, [this] { return observer_.cancelled(); });
   }

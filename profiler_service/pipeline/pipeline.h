@@ -47,6 +47,8 @@ struct PipelineParts {
   EmulatorSpeed emulator_speed;
   // Of one request to a GPU; on an emulated device four times the estimate, between 20 s and 5 min.
   absl::Duration device_deadline = absl::Seconds(10);
+  // No stage shares its device (--exclusive).
+  bool exclusive = false;
   // How often a lane on which no runner comes up is tried again.
   absl::Duration probe_every = absl::Seconds(30);
   // How long an attempt waits for each device on which earlier ones ended in trouble: trouble that passes needs a

@@ -119,6 +119,7 @@ class PipelineTest : public testing::Test {
     parts.lanes.push_back(std::move(lane));
     parts.usual_run_deadline = usual_run_deadline_;
     parts.retry_pause = retry_pause_;
+    parts.exclusive = exclusive_;
     parts.probe_every = absl::Milliseconds(1);
     parts.catalog = &WorkloadCatalog::BuiltIn();
     parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
@@ -156,6 +157,7 @@ class PipelineTest : public testing::Test {
   }
 
   absl::Duration usual_run_deadline_ = absl::Minutes(10), retry_pause_;
+  bool exclusive_ = false;
   FakeLane* lane_ = nullptr;
   std::unique_ptr<Pipeline> pipeline_;
   RecordingObserver observer_;
@@ -509,62 +511,31 @@ TEST_F(PipelineTest, SeveralJobsShareADevice) {
   EXPECT_EQ(correct, 4);
 }
 
-// ---- parts ----
-
-TEST(DeviceLease, MemoryIsPromisedOnlyOnceAndNobodyIsOvertaken) {
-  DeviceLease lease(100);
-  const auto never = [] { return false; };
-  const auto at_once = [&](uint64_t bytes) {
-    return lease.Acquire(DeviceLease::Mode::kShared, bytes, absl::InfinitePast(), never);
+// A neighbour holds the device until the end; the job gives up while it waits.
+TEST_F(PipelineTest, NobodySharesADeviceThatIsExclusive) {
+  struct GivesUpInEvaluate : RecordingObserver {
+    void StageStarted(Stage stage, absl::string_view device) override {
+      RecordingObserver::StageStarted(stage, device);
+      cancelled_ = stage == STAGE_EVALUATE;
+    }
   };
-  {
-    const auto first = at_once(60);
-    ASSERT_TRUE(first.ok());
-    EXPECT_EQ(at_once(60).status().code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_TRUE(at_once(40).ok());
-  }
-  const auto too_much = at_once(300);
-  EXPECT_TRUE(too_much.ok()) << "alone, what admission let in fits";
-  EXPECT_EQ(at_once(1).status().code(), absl::StatusCode::kDeadlineExceeded);
-}
-
-TEST(DeviceLease, AWriterIsAloneAndGoesBeforeLaterReaders) {
-  DeviceLease lease(100);
-  const auto never = [] { return false; };
-  auto reader = lease.Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), never);
-  ASSERT_TRUE(reader.ok());
-  std::vector<std::string> order;
-  absl::Mutex mutex;
-  absl::Notification writer_waits;
-  std::thread writer([&] {
-    const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, 0, absl::InfiniteFuture(), [&] {
-      if (!writer_waits.HasBeenNotified()) writer_waits.Notify();
-      return false;
+  for (const bool exclusive : {false, true}) {
+    exclusive_ = exclusive;
+    std::atomic<int> calls{0};
+    Build([&](int call, Tensors& tensors) {
+      ++calls;
+      return evaluate::HonestGemm(call, tensors);
     });
-    absl::MutexLock lock(&mutex);
-    order.push_back("writer");
-  });
-  writer_waits.WaitForNotification();
-  std::thread late_reader([&] {
-    const auto held = lease.Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), never);
-    absl::MutexLock lock(&mutex);
-    order.push_back("reader");
-  });
-  { const auto released = std::move(reader); }
-  writer.join();
-  late_reader.join();
-  EXPECT_THAT(order, ElementsAre("writer", "reader"));
+    const auto neighbour =
+        lane_->lease().Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), [] { return false; });
+    ASSERT_TRUE(neighbour.ok());
+    GivesUpInEvaluate observer;
+    EXPECT_EQ(pipeline_->Run(MakeJob(), observer).status(), VERDICT_STATUS_CANCELLED);
+    EXPECT_EQ(calls == 0, exclusive);
+  }
 }
 
-TEST(DeviceLease, WaitingEndsAtTheDeadlineOrWhenCancelled) {
-  DeviceLease lease(100);
-  const auto held = lease.Acquire(DeviceLease::Mode::kExclusive, 0, absl::InfiniteFuture(), [] { return false; });
-  EXPECT_EQ(lease.Acquire(DeviceLease::Mode::kShared, 0, absl::InfinitePast(), [] { return false; }).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(
-      lease.Acquire(DeviceLease::Mode::kExclusive, 0, absl::InfiniteFuture(), [] { return true; }).status().code(),
-      absl::StatusCode::kCancelled);
-}
+// ---- parts ----
 
 TEST(Estimate, NamesTheLargestSuggestedSizeThatFits) {
   const WorkloadCatalog& catalog = WorkloadCatalog::BuiltIn();
@@ -575,17 +546,6 @@ TEST(Estimate, NamesTheLargestSuggestedSizeThatFits) {
   ASSERT_FALSE(fits.empty());
   EXPECT_LE(EstimateCall(*catalog.Resolve(fits), ""), absl::Seconds(30));
   EXPECT_EQ(SizeThatFits(large, catalog, "", absl::Nanoseconds(1)), "");
-}
-
-TEST(BarredDigests, OutliveARestart) {
-  const std::string path = testing::TempDir() + "/barred_digests_test_" + std::to_string(getpid());
-  std::filesystem::remove(path);
-  BarredDigests(path).Wedged("d1", "GPU-1");
-  BarredDigests(path).Wedged("d1", "GPU-1");
-  EXPECT_FALSE(BarredDigests(path).WhyBarred("d1").has_value());
-  BarredDigests(path).Wedged("d1", "GPU-2");
-  EXPECT_THAT(BarredDigests(path).WhyBarred("d1"), testing::Optional(HasSubstr("GPU-1 and GPU-2")));
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -83,6 +83,8 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   PipelineParts parts(std::move(seeds));
   parts.catalog = options.catalog;
   parts.usual_run_deadline = options.usual_run_deadline;
+  parts.device_deadline = options.device_deadline;
+  parts.exclusive = options.exclusive;
   parts.barred_digests_file = options.state / "barred_digests";
   parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle,
                                                             absl::Time deadline, const StopAsked& stop) {

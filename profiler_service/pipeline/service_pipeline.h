@@ -43,6 +43,9 @@ struct ServicePipelineOptions {
   uint32_t spares = 1;
   // Jobs at once on one device; 0 for 4 on a GPU and 2 on an emulated device.
   uint32_t jobs_per_device = 0;
+  // As PipelineParts has them.
+  absl::Duration device_deadline = absl::Seconds(10);
+  bool exclusive = false;
 };
 
 // Life cycle: Start returns when every judge is ready; destruction ends judges and runners. Thread-safe as Pipeline.

@@ -114,6 +114,18 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
               absl::ZeroDuration());
 }
 
+void AddDevices(CLI::App& app, ServiceOptions& options) {
+  AddDuration(app, "--device-deadline", options.device_deadline,
+              "On a GPU: what one call of a candidate may take before it counts as hanging; below 2s nobody is blamed");
+  app.add_option("--jobs-per-device", options.jobs_per_device,
+                 "Candidates that share a device, each in a stage of its own; 0: 4 on a GPU, 2 on an emulated device")
+      ->capture_default_str();
+  app.add_option("--spare-runners", options.spare_runners,
+                 "Runners kept ready per device, so that no candidate waits for a context")
+      ->capture_default_str();
+  app.add_flag("--exclusive", options.exclusive, "Every stage has its device alone, not timing only");
+}
+
 std::string EnvironmentName(const std::string& flag) {
   if (flag == "token-file") return "SASSAY_SERVICE_TOKEN_FILE";
   return absl::StrCat("SASSAY_", absl::StrReplaceAll(absl::AsciiStrToUpper(flag), {{"-", "_"}}));
@@ -170,6 +182,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   AddPlaces(app, line.options);
   AddSecurity(app, line.options);
   AddLimits(app, line.options);
+  AddDevices(app, line.options);
 
   std::string token_file;
   CLI::App* token = app.add_subcommand("token", "Make, list and revoke tokens in --token-file");

@@ -30,6 +30,13 @@ struct ServiceOptions {
   bool allow_unsandboxed = false;
   std::string cuda_home;
 
+  // What a GPU gives one request of a candidate (setup, one call).
+  absl::Duration device_deadline = absl::Seconds(10);
+  // 0: 4 on a GPU, 2 on an emulated device.
+  uint32_t jobs_per_device = 0;
+  uint32_t spare_runners = 1;
+  bool exclusive = false;
+
   queue::QueueOptions queue;
   store::BlobLimits blobs;
   absl::Duration partial_upload_ttl = absl::Hours(24);

@@ -54,6 +54,19 @@ TEST_F(OptionsTest, DurationsAndSizesCarryUnits) {
   EXPECT_EQ(line.options.drain, absl::Seconds(90));
 }
 
+TEST_F(OptionsTest, HowDevicesAreSharedIsSaidByFlags) {
+  const ServiceOptions usual = Parse({}).options;
+  EXPECT_EQ(usual.device_deadline, absl::Seconds(10));
+  EXPECT_FALSE(usual.exclusive);
+  const ServiceOptions said =
+      Parse({"--device-deadline", "3s", "--jobs-per-device", "1", "--spare-runners", "0", "--exclusive"}).options;
+  EXPECT_EQ(said.device_deadline, absl::Seconds(3));
+  EXPECT_EQ(said.jobs_per_device, 1u);
+  EXPECT_EQ(said.spare_runners, 0u);
+  EXPECT_TRUE(said.exclusive);
+  EXPECT_EQ(Parse({"--device-deadline", "0s"}).exit_code, 2);
+}
+
 TEST_F(OptionsTest, UsageErrorsEndWithTwoAndHelpWithZero) {
   EXPECT_EQ(Parse({"--drain", "soon"}).exit_code, 2);
   EXPECT_EQ(Parse({"--drain", "-1s"}).exit_code, 2);

@@ -79,6 +79,10 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.catalog = &catalog;
   parts.cuda_home = options.cuda_home;
   parts.usual_run_deadline = options.queue.default_run_deadline;
+  parts.device_deadline = options.device_deadline;
+  parts.jobs_per_device = options.jobs_per_device;
+  parts.spares = options.spare_runners;
+  parts.exclusive = options.exclusive;
   if (!ProbeSandbox().Complete()) {
     if (!options.allow_unsandboxed) {
       return absl::FailedPreconditionError(absl::StrCat("candidates cannot be sandboxed here: ", ProbeSandbox().missing,
