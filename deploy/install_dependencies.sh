@@ -12,7 +12,7 @@ build_packages=(
   libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev prometheus-cpp-dev
   libsqlite3-dev libseccomp-dev libdw-dev libffi-dev libssl-dev libpugixml-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  bubblewrap binutils openssl
+  bubblewrap binutils openssl patchelf
 )
 # CUDA parts for machines without a toolkit, from PyPI, pinned to the driver generation of the lab (13.0).
 cuda_wheels=(

@@ -1,23 +1,20 @@
 #!/usr/bin/env bash
-# Puts the programs and the shared libraries they need into one folder that runs on any x86-64 Linux with this machine's glibc or a
-# newer one: bin/, lib/ and libexec/ (bubblewrap). The GPU driver's own libraries are found at run time and are never packed.
+# Makes a folder that runs on any x86-64 Linux with glibc 2.36 or newer: bin/, lib/, libexec/ (bubblewrap) and share/. What goes in is said
+# by deploy/cmake/package.cmake; NVIDIA's driver and libraries are found where the folder runs (bin/profiler-service --check).
 #
-#   deploy/package.sh FOLDER        needs a built `release` preset (deploy/build.sh release)
+#   deploy/package.sh FOLDER          the folder
+#   deploy/package.sh FILE.tar.gz     the same, packed by CPack
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-folder=${1:?usage: deploy/package.sh FOLDER}
+target=${1:?usage: deploy/package.sh FOLDER|FILE.tar.gz}
 
-cmake --install build/release --prefix "$folder" --strip >/dev/null
-mkdir -p "$folder/lib" "$folder/libexec"
-cp "$(command -v bwrap)" "$folder/libexec/bwrap"
-
-# glibc belongs to the host; everything else travels.
-closure() {
-  ldd "$@" 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
-    grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux-x86-64)\.so'
-}
-mapfile -t programs < <(find "$folder/bin" "$folder/libexec" -type f -perm -u+x)
-while read -r library; do
-  cp -Lu "$library" "$folder/lib/"
-done < <(closure "${programs[@]}")
-du -sh "$folder" | cut -f1 >&2
+deploy/build.sh release
+if [[ $target == *.tar.gz ]]; then
+  made=$(mktemp -d)
+  trap 'rm -rf "$made"' EXIT
+  cpack --config build/release/CPackConfig.cmake -B "$made" >/dev/null
+  mv "$made"/*.tar.gz "$target"
+else
+  cmake --install build/release --prefix "$(realpath -m "$target")" --strip >/dev/null
+fi
+du -sh "$target" >&2

@@ -61,10 +61,11 @@ function(sassay_binary name)
   target_link_libraries(${name} PRIVATE sassay_options ${ARG_DEPS})
   # An RPATH, unlike a RUNPATH, also serves the libraries that the program's libraries need: an installed folder travels.
   target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
-  install(TARGETS ${name} RUNTIME DESTINATION bin)
+  install(TARGETS ${name} RUNTIME_DEPENDENCY_SET sassay RUNTIME DESTINATION bin)
 endfunction()
 
-# sassay_test(x_test SOURCES x_test.cc DEPS t … [LABELS gpu grpc slow]): one GoogleTest program, found test by test.
+# sassay_test(x_test SOURCES x_test.cc DEPS t … [LABELS gpu grpc slow]): one GoogleTest program, found test by test. Those labelled
+# `gpu` travel with the package's component gpu_tests.
 function(sassay_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -78,6 +79,11 @@ function(sassay_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
+  endif()
+  if("gpu" IN_LIST ARG_LABELS)
+    target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
+    install(TARGETS ${name} RUNTIME_DEPENDENCY_SET sassay_gpu_tests
+      RUNTIME DESTINATION tests COMPONENT gpu_tests EXCLUDE_FROM_ALL)
   endif()
   include(GoogleTest)
   # Discovery expands these lists three times before they become properties (CMake 3.25): seven backslashes survive that.

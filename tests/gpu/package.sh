@@ -1,42 +1,47 @@
 #!/usr/bin/env bash
-# Makes the package that proves the CUDA device on a GPU host without compilers or packages of ours: the programs, the `gpu` tests, and
-# one bundle per candidate with what must become of it.
+# Makes the package that proves the CUDA device on a GPU host without compilers or packages of ours: deploy/package.sh's folder with the
+# `gpu` tests, one bundle per candidate with what must become of it, and the scripts of this folder.
 #
 #   tests/gpu/package.sh FOLDER      then, on the GPU host: bash FOLDER/run.sh
+#
+# SASSAY_BUILT=1: the tree is built already, as far as the package needs it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-folder=${1:?usage: tests/gpu/package.sh FOLDER}
+folder=$(realpath -m "${1:?usage: tests/gpu/package.sh FOLDER}")
 bin=build/release/bin
 
-deploy/build.sh release
+[[ -n ${SASSAY_BUILT:-} ]] || deploy/build.sh release
 rm -rf "$folder"
-deploy/package.sh "$folder"
-mkdir -p "$folder/tests" "$folder/bundles"
-cp tests/gpu/run.sh "$folder/"
-for test in $(ctest --test-dir build/release -N -L gpu | sed -n 's/.*: \([a-z_]*_test\):.*/\1/p' | sort -u); do
-  cp "build/release/tests/$test" "$folder/tests/"
-  strip "$folder/tests/$test"
-done
-cp build/release/tests/test_kernels.ptx "$folder/tests/"
-# Libraries that only the tests need.
-ldd "$folder"/tests/*_test 2>/dev/null | awk '$3 ~ /^\// {print $3}' | sort -u |
-  grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux-x86-64)\.so' | xargs -r -I{} cp -Lu {} "$folder/lib/"
+cmake --install build/release --prefix "$folder" --strip >/dev/null
+cmake --install build/release --prefix "$folder" --strip --component gpu_tests >/dev/null
+mkdir -p "$folder/bundles"
+cp tests/gpu/*.sh tests/gpu/*.py "$folder/"
+rm "$folder/package.sh"
 
-# A candidate whose second line reads "// on cuda: STATUS CODE" ends otherwise on a GPU than on the emulated device.
-: >"$folder/manifest.tsv"
-for candidate in agent/examples/*.cu tests/hostile/{honest,memory,numerics,hang,cheating}/*.cu; do
+# "NAME WORKLOAD STATUS[,…] CODE[,…]", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
+# first four ends otherwise on a GPU than on the emulated device.
+bundle() {
+  local candidate=$1 first workload expected name log
   first=$(head -n 1 "$candidate")
   workload=$(sed -n 's/.*workload=\([^ ]*\).*/\1/p' <<<"$first")
   expected=$(sed -n '1,4s#^// on cuda: \([^ ]*\) \([^ ]*\).*#\1\t\2#p' "$candidate")
   [[ -n $expected ]] || expected=$(sed -n 's#^// expect: \([^ ]*\) \([^ ]*\) .*#\1\t\2#p' <<<"$first")
   name=$(basename "$candidate" .cu)
-  if "$bin/mini-ptx-agent" compile "$candidate" --workload "$workload" -o "$folder/bundles/$name.bundle" >"$folder/compile.log" 2>&1; then
-    printf '%s\t%s\t%s\n' "$name" "$workload" "$expected" >>"$folder/manifest.tsv"
-  else
-    cat "$folder/compile.log" >&2
+  log=$(mktemp)
+  if ! "$bin/mini-ptx-agent" compile "$candidate" --workload "$workload" -o "$folder/bundles/$name.bundle" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
     echo "package: $candidate does not compile and capture" >&2
-    exit 1
+    return 1
   fi
-done
-rm -f "$folder/compile.log"
-wc -l <"$folder/manifest.tsv" >&2
+  rm -f "$log"
+  printf '%s\t%s\t%s\n' "$name" "$workload" "$expected"
+}
+export -f bundle
+export bin folder
+# What is refused before a bundle exists (tests/hostile/{compile,capture}) has nothing to prove on a GPU.
+grep -rlE '^// expect: ' --include='*.cu' agent/examples tests/hostile | grep -vE '^tests/hostile/(compile|capture)/' | sort |
+  xargs -P "$(nproc)" -I{} bash -c 'bundle {}' >"$folder/unsorted.tsv"
+sort "$folder/unsorted.tsv" >"$folder/manifest.tsv"
+rm "$folder/unsorted.tsv"
+echo "$(du -sh "$folder" | cut -f1), $(wc -l <"$folder/manifest.tsv") bundles" >&2

@@ -1,0 +1,34 @@
+# Sourced by the scripts of this folder: a service from a package, on loopback, at a free port.
+#   package      the package's folder: the first argument of the script, else the folder in which the script lies
+#   out          where results go: $OUT, else a folder that is removed at the end
+#   scratch      removed at the end
+set -uo pipefail
+package=$(realpath "${1:-$(dirname "${BASH_SOURCE[1]}")}")
+[[ -x $package/bin/profiler-service ]] || { echo "$package is no package: make one with tests/gpu/package.sh FOLDER" >&2; exit 2; }
+scratch=$(mktemp -d)
+out=${OUT:-$scratch/out}
+mkdir -p "$out"
+service=
+
+# start_service [flag…]: sets `address`; its log is $out/service.log. Ends the script if the service does not come up.
+start_service() {
+  rm -f "$scratch/port"
+  "$package/bin/profiler-service" --listen 127.0.0.1:0 --metrics 127.0.0.1:0 --port-file "$scratch/port" --state "$scratch/state" "$@" \
+    >"$scratch/listen" 2>>"$out/service.log" &
+  service=$!
+  for _ in $(seq 400); do
+    [[ -s $scratch/port ]] && break
+    kill -0 "$service" 2>/dev/null || break
+    sleep 0.1
+  done
+  [[ -s $scratch/port ]] || { cat "$out/service.log" >&2; echo "the service did not become ready" >&2; exit 1; }
+  address=127.0.0.1:$(cat "$scratch/port")
+}
+
+stop_service() {
+  [[ -z $service ]] && return
+  kill -TERM "$service" 2>/dev/null
+  wait "$service" 2>/dev/null
+  service=
+}
+trap 'stop_service; rm -rf "$scratch"' EXIT
