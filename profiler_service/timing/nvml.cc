@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -15,16 +16,38 @@
 namespace sassay::timing {
 namespace {
 
-// nvml.h is not part of every toolkit; these four calls have kept their shape since NVML 11.
+// nvml.h is not part of every toolkit; these calls have kept their shape since NVML 11.
 using NvmlDevice = void*;
 constexpr int kNvmlSuccess = 0;
 constexpr int kNvmlClockSm = 1;
+
+// nvmlFieldValue_t.
+struct NvmlField {
+  unsigned field;
+  unsigned scope;
+  long long timestamp;
+  long long latency_us;
+  int value_type;
+  int result;
+  unsigned long long value;
+};
+static_assert(sizeof(NvmlField) == 40);
+
+// NVML_FI_DEV_CLOCKS_EVENT_REASON_*: nanoseconds in force since the driver was loaded. NVML counts no time for 0x8 (HW
+// slowdown), which is 0x40 or 0x80.
+struct ReasonField {
+  uint64_t reason;
+  unsigned field;
+};
+constexpr ReasonField kReasonFields[] = {{0x4, 74}, {0x10, 76}, {0x20, 269}, {0x40, 270}, {0x80, 271}};
 
 struct Nvml {
   int (*init)() = nullptr;
   int (*by_uuid)(const char*, NvmlDevice*) = nullptr;
   int (*clock)(NvmlDevice, int, unsigned*) = nullptr;
   int (*reasons)(NvmlDevice, unsigned long long*) = nullptr;
+  // Null where the driver has no such function.
+  int (*fields)(NvmlDevice, int, NvmlField*) = nullptr;
 };
 
 template <typename Function>
@@ -43,9 +66,22 @@ absl::StatusOr<Nvml> Load() {
                         (Resolve(library, "nvmlDeviceGetCurrentClocksEventReasons", nvml.reasons) ||
                          Resolve(library, "nvmlDeviceGetCurrentClocksThrottleReasons", nvml.reasons));
   if (!complete) return absl::UnavailableError("libnvidia-ml.so.1 lacks a function; install a newer driver");
+  Resolve(library, "nvmlDeviceGetFieldValues", nvml.fields);
   const int result = nvml.init();
   if (result != kNvmlSuccess) return absl::UnavailableError(absl::StrCat("nvmlInit: error ", result));
   return nvml;
+}
+
+// A counter that this driver or GPU lacks is left out.
+std::map<uint64_t, uint64_t> ReadCounters(const Nvml& nvml, NvmlDevice device) {
+  std::map<uint64_t, uint64_t> counters;
+  NvmlField fields[std::size(kReasonFields)] = {};
+  for (size_t i = 0; i < std::size(kReasonFields); ++i) fields[i].field = kReasonFields[i].field;
+  if (nvml.fields == nullptr || nvml.fields(device, std::size(kReasonFields), fields) != kNvmlSuccess) return counters;
+  for (size_t i = 0; i < std::size(kReasonFields); ++i) {
+    if (fields[i].result == kNvmlSuccess) counters[kReasonFields[i].reason] = fields[i].value;
+  }
+  return counters;
 }
 
 absl::StatusOr<ClockReading> ReadNow(const std::string& uuid) {
@@ -61,10 +97,20 @@ absl::StatusOr<ClockReading> ReadNow(const std::string& uuid) {
   if (result != kNvmlSuccess) return absl::UnavailableError(absl::StrCat("NVML: error ", result, " for ", uuid));
   reading.sm_clock_mhz = clock;
   reading.event_reasons = reasons;
+  reading.reason_ns = ReadCounters(**nvml, device);
   return reading;
 }
 
 }  // namespace
+
+uint64_t ReasonsBetween(const ClockReading& before, const ClockReading& after) {
+  uint64_t reasons = before.event_reasons | after.event_reasons;
+  for (const auto& [reason, ns] : after.reason_ns) {
+    const auto earlier = before.reason_ns.find(reason);
+    if (earlier != before.reason_ns.end() && ns != earlier->second) reasons |= reason;
+  }
+  return reasons;
+}
 
 // What callers and reading threads share.
 struct ClockReader::Shared {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -20,8 +21,15 @@ inline constexpr uint64_t kVoidClockReasons = 0xE8;
 
 struct ClockReading {
   uint32_t sm_clock_mhz = 0;
+  // Reasons in force at that moment.
   uint64_t event_reasons = 0;
+  // How long each reason has been in force since the driver was loaded, in nanoseconds, by the reason's bit. Only those
+  // that this driver counts: what is in force for a millisecond between two readings shows here and nowhere else.
+  std::map<uint64_t, uint64_t> reason_ns{};
 };
+
+// Reasons that were in force between two readings or at one of them.
+uint64_t ReasonsBetween(const ClockReading& before, const ClockReading& after);
 
 // How a clock is read: the GPU's UUID ("GPU-…") to a reading. May hang in the driver.
 using ClockFunction = std::function<absl::StatusOr<ClockReading>(const std::string& uuid)>;

@@ -43,5 +43,62 @@ TEST(Statistics, SameSamplesGiveTheSameInterval) {
   EXPECT_GE(BootstrapMedian(samples).high, Median(samples));
 }
 
+TEST(PairedRatio, LinearDriftCancelsInEachQuadruple) {
+  // Every block 1 % slower than the one before; the true ratio is 1.25.
+  std::vector<double> log_ratios;
+  for (int pair = 0; pair < 8; ++pair) {
+    const double drift = 0.01 * (pair % 2 == 0 ? 1 : -1);  // B after A, then A after B
+    log_ratios.push_back(std::log(1.25) + drift);
+  }
+  const RatioEstimate estimate = PairedRatio(log_ratios);
+  EXPECT_NEAR(estimate.ratio, 1.25, 1e-12);
+  EXPECT_NEAR(estimate.standard_error, 0, 1e-12);
+  EXPECT_EQ(estimate.units, 4);
+}
+
+TEST(PairedRatio, IntervalIsStudentsForFewUnits) {
+  // Units 0.01, 0.02, 0.03: mean 0.02, standard error 0.01 / sqrt(3), t(0.975, 2) = 4.3027.
+  const RatioEstimate estimate = PairedRatio({0.01, 0.01, 0.02, 0.02, 0.03, 0.03});
+  EXPECT_NEAR(std::log(estimate.ratio), 0.02, 1e-12);
+  EXPECT_NEAR(estimate.standard_error, 0.01 / std::sqrt(3.0), 1e-12);
+  EXPECT_NEAR(std::log(estimate.high), 0.02 + 4.3027 * 0.01 / std::sqrt(3.0), 1e-9);
+  EXPECT_NEAR(std::log(estimate.low), 0.02 - 4.3027 * 0.01 / std::sqrt(3.0), 1e-9);
+}
+
+TEST(PairedRatio, OneWildPairAmongTwentyDoesNotMoveIt) {
+  std::vector<double> log_ratios(40, 0.0);
+  for (size_t i = 0; i < log_ratios.size(); ++i) log_ratios[i] = (i / 2) % 2 == 0 ? 0.001 : -0.001;
+  log_ratios[7] = 3.0;
+  const RatioEstimate estimate = PairedRatio(log_ratios);
+  EXPECT_NEAR(estimate.ratio, 1.0, 0.001);
+  EXPECT_LT(estimate.standard_error, 0.001);
+}
+
+TEST(PairedRatio, IntervalHoldsTheTrueRatioInAboutNineteenOfTwentyCases) {
+  std::mt19937_64 generator(7);
+  std::normal_distribution<double> noise(0, 0.01);
+  int held = 0;
+  constexpr int kRepeats = 2000;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    std::vector<double> log_ratios(24);
+    for (double& value : log_ratios) value = std::log(0.9) + noise(generator);
+    const RatioEstimate estimate = PairedRatio(log_ratios);
+    held += estimate.low <= 0.9 && 0.9 <= estimate.high;
+  }
+  EXPECT_NEAR(static_cast<double>(held) / kRepeats, 0.95, 0.02);
+}
+
+TEST(PairedRatio, WithoutTwoUnitsNothingIsCertain) {
+  EXPECT_TRUE(std::isnan(PairedRatio({}).ratio));
+  EXPECT_TRUE(std::isinf(PairedRatio({0.1}).high));
+  EXPECT_EQ(PairedRatio({0.1, 0.2, 0.3}).units, 3) << "one quadruple is no spread: the pairs are the units";
+}
+
+TEST(StudentQuantile, TableAndExpansionMeet) {
+  EXPECT_NEAR(StudentQuantile(31), 2.0395, 1e-3);
+  EXPECT_NEAR(StudentQuantile(120), 1.9799, 1e-3);
+  EXPECT_TRUE(std::isinf(StudentQuantile(0)));
+}
+
 }  // namespace
 }  // namespace sassay::timing

@@ -181,6 +181,12 @@ TEST(ClockReader, OnlyACallThatWasGivenUpMakesLaterOnesFailUntilItAnswers) {
   while (!reader.Read("other", absl::InfiniteDuration()).ok()) std::this_thread::yield();
 }
 
+TEST(ReasonsBetween, ReasonThatCameAndWentShowsInItsCounter) {
+  const ClockReading before{1900, 0x4, {{0x4, 100}, {0x20, 50}, {0x40, 7}}};
+  const ClockReading after{1905, 0x1, {{0x4, 200}, {0x20, 51}, {0x40, 7}, {0x80, 9}}};
+  EXPECT_EQ(ReasonsBetween(before, after), 0x25u) << "0x80 was not counted before, so nothing is known of it";
+}
+
 TEST(Nvml, MachineWithoutNvmlSaysSo) {
   const auto reading = ReadClock("GPU-none");
   EXPECT_FALSE(reading.ok());

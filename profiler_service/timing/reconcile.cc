@@ -1,0 +1,57 @@
+#include "profiler_service/timing/reconcile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace sassay::timing {
+namespace {
+
+// Memory bandwidth that every GPU we serve surely has, bytes per nanosecond.
+constexpr double kSlowestBytesPerNs = 500;
+// Messages, waking up, events: per sample of a block.
+constexpr double kFixedNs = 300e3;
+// What the baseline's own rest may differ from the candidate's: other launch counts, another process.
+constexpr double kTrustedFactor = 1.5;
+constexpr double kTrustedSlackNs = 100e3;
+// Host time to enqueue one operation in a sandboxed process.
+constexpr double kEnqueueNs = 20e3;
+// 1980 to 1590 MHz within milliseconds was seen: a cold call may run at a clock that much higher.
+constexpr double kClockSwing = 0.7;
+
+}  // namespace
+
+std::string WallRecord::Impossible(double sum_ns, absl::Duration wall) {
+  if (sum_ns <= absl::ToDoubleNanoseconds(wall)) return "";
+  return "device times exceed the wall time";
+}
+
+void WallRecord::AddBlock(int samples, double sum_ns, absl::Duration wall) {
+  rest_ns_ = std::min(rest_ns_, (absl::ToDoubleNanoseconds(wall) - sum_ns) / std::max(samples, 1));
+}
+
+void WallRecord::AddWarmUp(int calls, absl::Duration wall) {
+  if (calls > 0) warm_call_ns_ = std::min(warm_call_ns_, absl::ToDoubleNanoseconds(wall) / calls);
+}
+
+std::string WallRecord::Implausible(double median_ns, const WallRecord* trusted, const Surroundings& around) const {
+  const double host_ns = around.operations * kEnqueueNs;
+  double allowed_ns = kFixedNs + host_ns + around.written_bytes / kSlowestBytesPerNs;
+  if (trusted != nullptr && std::isfinite(trusted->rest_ns())) {
+    allowed_ns = std::min(allowed_ns, kTrustedFactor * trusted->rest_ns() + kTrustedSlackNs + host_ns);
+  }
+  if (std::isfinite(rest_ns_) && rest_ns_ > allowed_ns) {
+    return absl::StrFormat(
+        "the runner reports calls of %.1f µs, but %.1f µs of wall time per call remain unexplained (at most %.1f µs "
+        "would be)",
+        median_ns / 1e3, rest_ns_ / 1e3, allowed_ns / 1e3);
+  }
+  if (std::isfinite(warm_call_ns_) && median_ns < kClockSwing * (warm_call_ns_ - host_ns)) {
+    return absl::StrFormat("the runner reports calls of %.1f µs, but back to back they took %.1f µs of wall time each",
+                           median_ns / 1e3, warm_call_ns_ / 1e3);
+  }
+  return "";
+}
+
+}  // namespace sassay::timing

@@ -1,0 +1,57 @@
+// Device times against the wall: what a runner says about its own speed is the word of a process that ran hostile code.
+//
+// Three rules, all of them about time measured by this process, outside the runner:
+//   1. The samples of a block lie inside its wall time: their sum cannot exceed it. A block that breaks this is void.
+//   2. What is left of a block's wall time (flushing, poisoning, launching, the message there and back) must be about
+//      what the same steps take the trusted baseline, or what their bytes take: a runner that reports half of what its
+//      calls took leaves the other half unexplained. The smallest rest of all blocks counts: a busy host only adds.
+//   3. Calls that ran back to back during warm-up, timed from outside, bound the speed from below: cold calls
+//      are not faster than warm ones by more than a clock can change.
+// Rules 2 and 3 hold for a measurement as a whole. What breaks one is no time, never a conviction: a host that was
+// suspended looks the same.
+#ifndef SASSAY_PROFILER_SERVICE_TIMING_RECONCILE_H_
+#define SASSAY_PROFILER_SERVICE_TIMING_RECONCILE_H_
+
+#include <limits>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace sassay::timing {
+
+// What surrounds each sample besides the call itself, for where no baseline shows how long it takes.
+struct Surroundings {
+  // Written before each sample: the L2 flush, poisoned outputs and workspace.
+  double written_bytes = 0;
+  // Launches, copies and memsets of one call.
+  double operations = 1;
+};
+
+// Of one side. Thread-compatible.
+class WallRecord {
+ public:
+  // Rule 1: empty, or why the block is impossible.
+  static std::string Impossible(double sum_ns, absl::Duration wall);
+
+  // A block of `samples` calls (dropped ones included) whose device times add up to `sum_ns`.
+  void AddBlock(int samples, double sum_ns, absl::Duration wall);
+  // `calls` back to back.
+  void AddWarmUp(int calls, absl::Duration wall);
+
+  // Wall time per sample that its device time does not explain, at least. Infinite before the first block.
+  double rest_ns() const { return rest_ns_; }
+  // Wall time per call of the fastest stretch. Infinite before the first one.
+  double warm_call_ns() const { return warm_call_ns_; }
+
+  // Rules 2 and 3: empty, or what does not add up. `median_ns` is what the samples say; `trusted` the baseline's record
+  // (null where there is none).
+  std::string Implausible(double median_ns, const WallRecord* trusted, const Surroundings& around) const;
+
+ private:
+  double rest_ns_ = std::numeric_limits<double>::infinity();
+  double warm_call_ns_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace sassay::timing
+
+#endif  // SASSAY_PROFILER_SERVICE_TIMING_RECONCILE_H_
