@@ -20,8 +20,8 @@ cuda_wheels=(
   nvidia-cuda-cccl==13.0.85
 )
 # Wheels that are useful beside any toolkit: headers for tvm_ffi candidates, the disassembler for static SASS families
-# (older releases than 13.2 are not published as wheels; it reads older cubins).
-tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78)
+# (older releases than 13.2 are not published as wheels; it reads older cubins), headers for the cuDNN baseline.
+tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78 nvidia-cudnn-frontend==1.32.0)
 
 missing_packages() {
   # dpkg-query fails where one of the packages is unknown, which is what we are here for.
@@ -91,6 +91,8 @@ if [[ ${#wheels[@]} -gt 0 ]]; then
   echo "installing ${#wheels[@]} Python wheels into .venv: ${wheels[*]}" >&2
   [[ -x .venv/bin/pip ]] || quietly /usr/bin/python3 -m venv .venv
   quietly .venv/bin/pip install --quiet --disable-pip-version-check --no-deps "${wheels[@]}"
-  # The CUDA wheels of one generation share a folder laid out like a toolkit; give it a stable name.
+  # The CUDA wheels of one generation share a folder laid out like a toolkit; give it a stable name, and the headers of
+  # cuDNN's frontend another.
   ln -sfn "$(cd .venv/lib/python3*/site-packages/nvidia/cu13 && pwd)" .venv/cuda
+  ln -sfn "$(cd .venv/lib/python3*/site-packages/include && pwd)" .venv/cudnn_frontend
 fi

@@ -59,6 +59,12 @@ struct LoadedLibrary {
     if (symbol == nullptr) return Lacks(name);
     return reinterpret_cast<Function>(symbol);
   }
+  // The same into a pointer that is there already: for tables of functions.
+  template <typename Function>
+  absl::Status Resolve(const char* name, Function& function) const {
+    function = reinterpret_cast<Function>(Find(name));
+    return function == nullptr ? Lacks(name) : absl::OkStatus();
+  }
 
  private:
   void* Find(const char* name) const;

@@ -1,6 +1,6 @@
 // What a candidate is timed against: one call of a vendor library, prepared once and enqueued many times.
 //
-// The libraries (cuBLASLt, cuDNN) are found at run time; a service without them
+// The libraries (cuBLASLt, cuDNN) are found at run time (common/toolchain/vendor_libraries.h); a service without them
 // judges all the same, and says why it has no baseline.
 #ifndef SASSAY_PROFILER_SERVICE_JUDGE_BASELINE_BASELINE_H_
 #define SASSAY_PROFILER_SERVICE_JUDGE_BASELINE_BASELINE_H_
@@ -30,6 +30,9 @@ struct BaselineFacts {
   uint64_t workspace_bytes = 0;
 };
 
+// Of every tensor's address, in bytes: what cudaMalloc gives, and what the algorithms are chosen for.
+inline constexpr uint64_t kTensorAlignment = 256;
+
 // One prepared call for one workload.
 //
 // Life cycle: MakeBaseline chooses and prepares (seconds); Enqueue as often as wanted; keep it for as long as the
@@ -43,8 +46,8 @@ class Baseline {
   virtual const BaselineFacts& facts() const = 0;
 
   // Enqueues one call on `stream` (a CUstream; null is the default stream) and returns: no allocation, no
-  // synchronisation, only launches. Addresses of the workload's inputs and outputs in definition order, each aligned to
-  // 16 bytes, may differ from call to call. INVALID_ARGUMENT for a wrong number of addresses.
+  // synchronisation, only launches. Addresses of the workload's inputs and outputs in definition order may differ from
+  // call to call. INVALID_ARGUMENT for a wrong number of addresses, or one that is not aligned to kTensorAlignment.
   virtual absl::Status Enqueue(absl::Span<const device::DeviceAddress> inputs,
                                absl::Span<const device::DeviceAddress> outputs, void* stream) = 0;
 };

@@ -1,0 +1,109 @@
+// Times of the baselines on this machine's GPU, as a table: the library's first choice and the best of its heuristic's,
+// how long choosing took, and what Enqueue costs the host.
+//
+//   baseline_bench [SUBSTRING]      only workloads whose name holds SUBSTRING
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "profiler_service/device/cuda/cuda_device.h"
+#include "profiler_service/judge/baseline/baseline.h"
+#include "profiler_service/judge/baseline/testing/workloads.h"
+#include "profiler_service/judge/baseline/trial.h"
+
+namespace sassay::judge {
+namespace {
+
+using device::cuda::Driver;
+using sassay::v1::Workload;
+
+constexpr sassay::v1::DType kBf16 = sassay::v1::DTYPE_BFLOAT16;
+
+struct Timed {
+  BaselineFacts facts;
+  double nanoseconds = 0;
+  absl::Duration making;
+  absl::Duration enqueueing;
+};
+
+absl::StatusOr<Timed> Time(const Workload& workload, device::Device& device, int candidates) {
+  BaselineOptions options;
+  options.candidates = candidates;
+  Timed timed;
+  const absl::Time start = absl::Now();
+  auto baseline = MakeBaseline(workload, device, options);
+  if (!baseline.ok()) return baseline.status();
+  timed.making = absl::Now() - start;
+  timed.facts = (*baseline)->facts();
+  const auto trial = Trial::Create(**Driver::Get(), workload);
+  if (!trial.ok()) return trial.status();
+  const Trial::Run run = [&](auto inputs, auto outputs, void* stream) {
+    const absl::Time begin = absl::Now();
+    const absl::Status status = (*baseline)->Enqueue(inputs, outputs, stream);
+    timed.enqueueing = absl::Now() - begin;
+    return status;
+  };
+  const auto times = (*trial)->Measure({run});
+  if (!times.ok()) return times.status();
+  timed.nanoseconds = times->front();
+  return timed;
+}
+
+void Report(const Workload& workload, device::Device& device) {
+  const auto first = Time(workload, device, 1), best = Time(workload, device, BaselineOptions().candidates);
+  if (!best.ok()) {
+    std::printf("%-44s %s\n", workload.name().c_str(), best.status().ToString().c_str());
+    return;
+  }
+  std::printf(
+      "%-44s %9.4f ms %7.1f TFLOP/s  first choice %9.4f ms  made in %6.0f ms  enqueue %5.1f us  %s %s, %s, "
+      "best of %d, workspace %.1f MiB\n",
+      workload.name().c_str(), best->nanoseconds / 1e6, workload.flop() / best->nanoseconds / 1e3,
+      first.ok() ? first->nanoseconds / 1e6 : 0, absl::ToDoubleMilliseconds(best->making),
+      absl::ToDoubleMicroseconds(best->enqueueing), best->facts.library.c_str(), best->facts.version.c_str(),
+      best->facts.algorithm.c_str(), best->facts.candidates,
+      static_cast<double>(best->facts.workspace_bytes) / (1 << 20));
+  std::fflush(stdout);
+}
+
+std::vector<Workload> Workloads() {
+  std::vector<Workload> all = {GemmWorkload(8192, 7168, 5120)};
+  for (const bool backward : {false, true}) {
+    for (const bool causal : {false, true})
+      all.push_back(AttentionWorkload({4, 48, 4096, 128, kBf16, causal, backward}));
+  }
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{128, 2048},
+                             {256, 7168},
+                             {2048, 4096},
+                             {4096, 14336},
+                             {5120, 17408},
+                             {28672, 4096},
+                             {34816, 5120}}) {
+    for (const int64_t m : {70, 2379}) all.push_back(GemmWorkload(m, n, k));
+  }
+  for (const int64_t head_size : {64, 96, 256}) {
+    for (const bool backward : {false, true}) {
+      all.push_back(AttentionWorkload({4, 16, 2048, head_size, kBf16, false, backward}));
+    }
+  }
+  all.push_back(AttentionWorkload({1, 16, 16384, 128, kBf16, true, true}));
+  return all;
+}
+
+int Main(int argc, char** argv) {
+  const auto device = device::cuda::CudaDevice::Open("0", worker::RUN_MODE_PLAIN);
+  if (!device.ok()) {
+    std::fprintf(stderr, "baseline_bench: %s\n", device.status().ToString().c_str());
+    return 1;
+  }
+  for (const Workload& workload : Workloads()) {
+    if (argc < 2 || absl::StrContains(workload.name(), argv[1])) Report(workload, **device);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace sassay::judge
+
+int main(int argc, char** argv) { return sassay::judge::Main(argc, argv); }
