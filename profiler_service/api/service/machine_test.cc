@@ -3,13 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 namespace sassay::api {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 TEST(ParseDevices, ListsAreSpelledOut) {
   EXPECT_THAT(*ParseDevices("cuda:0"), ElementsAre("cuda:0"));
@@ -23,18 +20,6 @@ TEST(ParseDevices, WhatIsNotUnderstoodIsRefused) {
   for (const char* text : {"", "gpu", "cuda:", "cuda:x", "0", "emulated:sm_90a,1", "cuda:0,,1"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseDevices(text).status())) << text;
   }
-}
-
-TEST(CheckMachine, SaysWhatItFoundAndWhyItCannotStart) {
-  ServiceOptions options;
-  options.listen = "0.0.0.0:1";
-  options.state = "/somewhere";
-  std::ostringstream out;
-  EXPECT_FALSE(CheckMachine(options, out));
-  EXPECT_THAT(out.str(), HasSubstr("devices"));
-  EXPECT_THAT(out.str(), HasSubstr("CUDA toolkit"));
-  EXPECT_THAT(out.str(), HasSubstr("user namespaces"));
-  EXPECT_THAT(out.str(), HasSubstr("--insecure"));
 }
 
 }  // namespace

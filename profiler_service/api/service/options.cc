@@ -21,7 +21,7 @@ constexpr const char* kDescription =
 
 constexpr const char* kExamples = R"(Examples:
   profiler-service                                      serve this machine, on the GPUs it has, else emulated
-  profiler-service --check                              say what was found here, and what is missing
+  profiler-service --check                              say what was found here, what is missing, and what mends it
   profiler-service --listen 127.0.0.1:0 --port-file p   a free port, written to the file p
   profiler-service token add ann --token-file tokens    make a token for ann; it is shown once
   profiler-service audit                                who changed what, and who was refused
@@ -31,7 +31,8 @@ Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; -
 SASSAY_SERVICE_TOKEN_FILE) or in the file that --config names (max-queued = 10000). A flag beats the environment, the
 environment beats the file.
 
-Exit status: 0 after SIGTERM or SIGINT; 1 it could not start; 2 usage.
+Exit status: 0 after SIGTERM or SIGINT, and for --check where candidates can be judged; 1 it could not start, or
+candidates cannot be judged here; 2 usage.
 
 Without --token-file everybody who can connect is one tenant: on loopback `local`, an admin too; elsewhere `anonymous`,
 no admin.)";
@@ -138,7 +139,7 @@ std::vector<std::string> EnvironmentAsFlags(const CLI::App& app, const std::vect
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_lnames().empty()) continue;
     const std::string name = option->get_lnames().front();
-    if (name == "help" || name == "version" || name == "check") continue;
+    if (name == "help" || name == "version" || name == "check" || name == "json") continue;
     const char* value = std::getenv(EnvironmentName(name).c_str());
     const bool on_command_line = std::any_of(given.begin(), given.end(), [&](const std::string& argument) {
       return argument == "--" + name || absl::StartsWith(argument, "--" + name + "=");
@@ -178,7 +179,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("profiler-service " SASSAY_VERSION));
   app.set_config("--config", "", "Read flags from this file (TOML)");
   bool check = false;
-  app.add_flag("--check", check, "Say what was found on this machine, and what is missing");
+  CLI::Option* check_flag = app.add_flag(
+      "--check", check, "Say what was found on this machine, and what is missing; starts nothing that stays");
+  app.add_flag("--json", line.json, "With --check: print one JSON document")->needs(check_flag);
   AddPlaces(app, line.options);
   AddSecurity(app, line.options);
   AddLimits(app, line.options);

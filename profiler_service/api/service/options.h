@@ -56,6 +56,7 @@ struct CommandLine {
   std::string token_name;
   std::string token_role = "tenant";
   uint64_t audit_after = 0;
+  bool json = false;  // kCheck: one JSON document
   int exit_code = 0;  // kExit: --help, --version or a usage error; already printed
 };
 

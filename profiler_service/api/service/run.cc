@@ -19,15 +19,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/proto_json.h"
 #include "common/base/scratch.h"
 #include "common/base/status_macros.h"
 #include "common/process/crash_report.h"
-#include "common/sandbox/sandbox.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/tokens.h"
-#include "profiler_service/api/service/machine.h"
+#include "profiler_service/api/host/host_report.h"
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/api/service/server.h"
+#include "profiler_service/api/service/start_pipeline.h"
 #include "profiler_service/pipeline/service_pipeline.h"
 #include "profiler_service/store/sqlite_store.h"
 #include "profiler_service/verdict/verdict.h"
@@ -63,35 +64,6 @@ void CatchStopSignals() {
 void WaitForStopSignal() {
   uint64_t count;
   while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR) continue;
-}
-
-std::vector<std::filesystem::path> WorkloadFolders(const ServiceOptions& options) {
-  if (options.workloads.empty()) return {};
-  return {options.workloads};
-}
-
-absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const ServiceOptions& options,
-                                                                         const WorkloadCatalog& catalog) {
-  pipeline::ServicePipelineOptions parts;
-  ASSIGN_OR_RETURN(parts.devices, ParseDevices(options.device));
-  parts.state = options.state;
-  parts.workloads = WorkloadFolders(options);
-  parts.catalog = &catalog;
-  parts.cuda_home = options.cuda_home;
-  parts.usual_run_deadline = options.queue.default_run_deadline;
-  parts.device_deadline = options.device_deadline;
-  parts.jobs_per_device = options.jobs_per_device;
-  parts.spares = options.spare_runners;
-  parts.exclusive = options.exclusive;
-  if (!ProbeSandbox().Complete()) {
-    if (!options.allow_unsandboxed) {
-      return absl::FailedPreconditionError(absl::StrCat("candidates cannot be sandboxed here: ", ProbeSandbox().missing,
-                                                        "; --allow-unsandboxed goes on all the same"));
-    }
-    spdlog::warn("running candidates without a sandbox: {}", ProbeSandbox().missing);
-    parts.allow_unsandboxed = AllowUnsandboxed{"--allow-unsandboxed"};
-  }
-  return pipeline::ServicePipeline::Start(parts);
 }
 
 ServiceFacts FactsOf(const pipeline::ServicePipeline& pipeline) {
@@ -172,6 +144,13 @@ absl::Status PrintAuditLog(const CommandLine& line) {
   }
 }
 
+// People see the whole report before the exit status says it in short.
+absl::Status CheckHost(const CommandLine& line) {
+  const sassay::v1::HostReport report = ReportOnHost(line.options, GatherHostFacts(line.options));
+  std::cout << (line.json ? absl::StrCat(ToJson(report), "\n") : RenderHostReport(report)) << std::flush;
+  return report.can_judge() ? absl::OkStatus() : absl::FailedPreconditionError("candidates cannot be judged here");
+}
+
 absl::Status Run(const CommandLine& line) {
   switch (line.kind) {
     case CommandKind::kServe:
@@ -185,8 +164,7 @@ absl::Status Run(const CommandLine& line) {
     case CommandKind::kAudit:
       return PrintAuditLog(line);
     case CommandKind::kCheck:
-      if (CheckMachine(line.options, std::cout)) return absl::OkStatus();
-      return absl::FailedPreconditionError("the service cannot start here; see above");
+      return CheckHost(line);
     case CommandKind::kExit:
       break;
   }

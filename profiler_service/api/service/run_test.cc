@@ -84,6 +84,19 @@ TEST_F(RunTest, AnOpenDoorIsRefusedWithTheReason) {
   EXPECT_THAT(report.stderr_text, HasSubstr("--tls-cert"));
 }
 
+TEST_F(RunTest, CheckTriesWhatServingNeedsAndLeavesNothing) {
+  if (!ProbeSandbox().Complete()) GTEST_SKIP() << ProbeSandbox().missing;
+  const std::string state = directory_.path() / "checked";
+  const ExitReport report = RunToEnd({"--check", "--json", "--device", "emulated:sm_90a", "--state", state});
+  EXPECT_EQ(report.exit_code, 0) << report.stdout_text << report.stderr_text;
+  EXPECT_THAT(report.stdout_text, HasSubstr("\"can_judge\": true"));
+  EXPECT_THAT(report.stdout_text, HasSubstr("came up on emulated sm_90a"));
+  EXPECT_FALSE(std::filesystem::exists(state));
+  const ExitReport without_gpu = RunToEnd({"--check", "--device", "cuda:77", "--state", state});
+  EXPECT_EQ(without_gpu.exit_code, 1);
+  EXPECT_THAT(without_gpu.stdout_text, HasSubstr("cannot judge candidates"));
+}
+
 TEST_F(RunTest, ATokenIsMadeListedAndRevoked) {
   const std::string file = directory_.path() / "tokens";
   const ExitReport added = RunToEnd({"token", "add", "ann", "--role", "tenant", "--token-file", file});
