@@ -23,6 +23,10 @@ cuda_wheels=(
 # (older releases than 13.2 are not published as wheels; it reads older cubins), headers for the cuDNN baseline.
 tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78 nvidia-cudnn-frontend==1.32.0)
 
+# What baselines are made of, for a machine with a GPU that lacks them.
+cublas_wheels=(nvidia-cublas==13.1.0.3)
+cudnn_wheels=(nvidia-cudnn-cu13==9.19.0.56 nvidia-cuda-nvrtc==13.0.88)
+
 missing_packages() {
   # dpkg-query fails where one of the packages is unknown, which is what we are here for.
   { dpkg-query -W -f='${Package} ${Status}\n' "$@" 2>/dev/null || true; } | awk '/ok installed$/ {print $1}' | sed 's/:.*//' | sort -u >"$known"
@@ -33,6 +37,14 @@ has_toolkit() {
   local home
   for home in "${SASSAY_CUDA_HOME:-}" "${CUDA_HOME:-}" /usr/local/cuda; do
     if [[ -n $home && -x $home/bin/nvcc && -f $home/include/cuda_runtime.h ]]; then return 0; fi
+  done
+  return 1
+}
+
+has_header() {
+  local folder
+  for folder in "${SASSAY_CUDA_HOME:-/usr/local/cuda}" "${CUDA_HOME:-/usr/local/cuda}" /usr/local/cuda /usr; do
+    if [[ -f $folder/include/$1 ]]; then return 0; fi
   done
   return 1
 }
@@ -52,6 +64,10 @@ trap 'rm -f "$known" "$log"' EXIT
 mapfile -t packages < <(missing_packages "${build_packages[@]}")
 wheels=("${tool_wheels[@]}")
 has_toolkit || wheels+=("${cuda_wheels[@]}")
+if [[ -e /dev/nvidiactl ]]; then
+  has_header cublasLt.h || wheels+=("${cublas_wheels[@]}")
+  has_header cudnn.h || wheels+=("${cudnn_wheels[@]}")
+fi
 mapfile -t wheels < <(missing_wheels "${wheels[@]}")
 
 if [[ ${1:-} == --check ]]; then

@@ -1,7 +1,8 @@
 # Headers of NVIDIA's libraries that the judge's baselines are built against. Nothing of them is linked: the libraries are
 # found at run time. Where a header is missing, that baseline says UNAVAILABLE (a laptop needs none).
-find_path(SASSAY_CUBLASLT_INCLUDE cublasLt.h HINTS ${SASSAY_CUDA_INCLUDE})
-find_path(SASSAY_CUDNN_INCLUDE cudnn.h HINTS ${SASSAY_CUDA_INCLUDE})
+file(REAL_PATH ${PROJECT_SOURCE_DIR}/.venv/cuda wheels)  # …/site-packages/nvidia/cu13
+find_path(SASSAY_CUBLASLT_INCLUDE cublasLt.h HINTS ${SASSAY_CUDA_INCLUDE} ${wheels}/include)
+find_path(SASSAY_CUDNN_INCLUDE cudnn.h HINTS ${SASSAY_CUDA_INCLUDE} ${wheels}/../cudnn/include)
 # deploy/install_dependencies.sh puts the wheel nvidia-cudnn-frontend into .venv and this name beside it.
 find_path(SASSAY_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${PROJECT_SOURCE_DIR}/.venv/cudnn_frontend)
 

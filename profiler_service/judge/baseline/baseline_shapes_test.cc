@@ -1,11 +1,10 @@
-#include "profiler_service/judge/baseline/shapes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/workload/catalog.h"
+#include "profiler_service/judge/baseline/shapes.h"
 #include "profiler_service/judge/baseline/testing/workloads.h"
 
 namespace sassay::judge {

@@ -245,9 +245,7 @@ absl::StatusOr<int64_t> Choose(const BaselineRequest& request, Library& library,
       return graph.Run(library.handle(), plan, workspace, inputs, outputs);
     });
   }
-  ASSIGN_OR_RETURN(const std::vector<double> times, trial->Measure(runs));
-  const int best = Fastest(times);
-  if (best < 0) return absl::InternalError("cuDNN: none of the plans that its heuristics propose runs");
+  ASSIGN_OR_RETURN(const int best, trial->Fastest(runs));
   return plans[best];
 }
 

@@ -109,12 +109,14 @@ absl::StatusOr<double> Trial::Sample(const Run& run) {
   RETURN_IF_ERROR(
       driver_.Check(driver_.cuMemsetD8Async(flush_.address(), 1, flush_.size_bytes(), stream_), "flushing the L2"));
   RETURN_IF_ERROR(driver_.Check(driver_.cuEventRecord(begin_, stream_), "recording an event"));
-  const bool ran = run(inputs_, outputs_, stream_).ok();
+  const absl::Status ran = run(inputs_, outputs_, stream_);
   RETURN_IF_ERROR(driver_.Check(driver_.cuEventRecord(end_, stream_), "recording an event"));
   RETURN_IF_ERROR(driver_.Check(driver_.cuStreamSynchronize(stream_), "measuring an algorithm"));
   float milliseconds = 0;
   RETURN_IF_ERROR(driver_.Check(driver_.cuEventElapsedTime(&milliseconds, begin_, end_), "reading an event"));
-  return ran ? milliseconds * 1e6 : kNever;
+  if (ran.ok()) return milliseconds * 1e6;
+  refusal_ = ran;
+  return kNever;
 }
 
 absl::StatusOr<std::vector<double>> Trial::Measure(absl::Span<const Run> runs) {
@@ -131,9 +133,12 @@ absl::StatusOr<std::vector<double>> Trial::Measure(absl::Span<const Run> runs) {
   return medians;
 }
 
-int Fastest(absl::Span<const double> times) {
+absl::StatusOr<int> Trial::Fastest(absl::Span<const Run> runs) {
+  ASSIGN_OR_RETURN(const std::vector<double> times, Measure(runs));
   const auto best = std::min_element(times.begin(), times.end());
-  return best == times.end() || *best == kNever ? -1 : static_cast<int>(best - times.begin());
+  if (best != times.end() && *best != kNever) return static_cast<int>(best - times.begin());
+  return absl::InternalError(
+      absl::StrCat("none of the ", runs.size(), " algorithms that the library proposes runs: ", refusal_.message()));
 }
 
 }  // namespace sassay::judge

@@ -56,6 +56,8 @@ class Trial {
 
   // Median nanoseconds of each; infinity for one that refuses to run. INTERNAL if the context is lost.
   absl::StatusOr<std::vector<double>> Measure(absl::Span<const Run> runs);
+  // Index of the one that Measure finds fastest; INTERNAL, with what one of them said, if none runs.
+  absl::StatusOr<int> Fastest(absl::Span<const Run> runs);
 
  private:
   explicit Trial(const device::cuda::Driver& driver) : driver_(driver) {}
@@ -71,10 +73,8 @@ class Trial {
   CUstream stream_ = nullptr;
   CUevent begin_ = nullptr;
   CUevent end_ = nullptr;
+  absl::Status refusal_;  // the last one
 };
-
-// Index of the smallest time; -1 if none is finite.
-int Fastest(absl::Span<const double> times);
 
 }  // namespace sassay::judge
 
