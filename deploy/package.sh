@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${1:?usage: deploy/package.sh FOLDER|FILE.tar.gz}
 
-deploy/build.sh release
+deploy/build.sh release programs
 if [[ $target == *.tar.gz ]]; then
   made=$(mktemp -d)
   trap 'rm -rf "$made"' EXIT

@@ -5,6 +5,8 @@
 #   cmake --install build/release --prefix FOLDER --strip             the package
 #   cmake --install build/release --prefix FOLDER --strip --component gpu_tests   the `gpu` tests into FOLDER/tests beside it
 #   cpack --config build/release/CPackConfig.cmake                    sassay-VERSION-Linux-x86_64.tar.gz
+# `programs` is what must be built; the tests need not be.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 find_program(SASSAY_BUBBLEWRAP bwrap REQUIRED)
 find_program(SASSAY_PATCHELF patchelf REQUIRED)
 

@@ -54,6 +54,9 @@ function(sassay_library name)
   endif()
 endfunction()
 
+add_custom_target(programs COMMENT "What is installed")
+add_custom_target(gpu_tests COMMENT "Tests labelled gpu")
+
 # sassay_binary(NAME SOURCES main.cc DEPS t …): an installed program in build/<preset>/bin.
 function(sassay_binary name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
@@ -62,6 +65,7 @@ function(sassay_binary name)
   # An RPATH, unlike a RUNPATH, also serves the libraries that the program's libraries need: an installed folder travels.
   target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
   install(TARGETS ${name} RUNTIME_DEPENDENCY_SET sassay RUNTIME DESTINATION bin)
+  add_dependencies(programs ${name})
 endfunction()
 
 # sassay_test(x_test SOURCES x_test.cc DEPS t … [LABELS gpu grpc slow]): one GoogleTest program, found test by test. Those labelled
@@ -84,6 +88,7 @@ function(sassay_test name)
     target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
     install(TARGETS ${name} RUNTIME_DEPENDENCY_SET sassay_gpu_tests
       RUNTIME DESTINATION tests COMPONENT gpu_tests EXCLUDE_FROM_ALL)
+    add_dependencies(gpu_tests ${name})
   endif()
   include(GoogleTest)
   # Discovery expands these lists three times before they become properties (CMake 3.25): seven backslashes survive that.

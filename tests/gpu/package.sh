@@ -3,14 +3,12 @@
 # `gpu` tests, one bundle per candidate with what must become of it, and the scripts of this folder.
 #
 #   tests/gpu/package.sh FOLDER      then, on the GPU host: bash FOLDER/run.sh
-#
-# SASSAY_BUILT=1: the tree is built already, as far as the package needs it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=$(realpath -m "${1:?usage: tests/gpu/package.sh FOLDER}")
 bin=build/release/bin
 
-[[ -n ${SASSAY_BUILT:-} ]] || deploy/build.sh release
+deploy/build.sh release programs gpu_tests
 rm -rf "$folder"
 cmake --install build/release --prefix "$folder" --strip >/dev/null
 cmake --install build/release --prefix "$folder" --strip --component gpu_tests >/dev/null
