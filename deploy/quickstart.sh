@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh clone to a verdict: installs what is missing, builds, starts the service on the device it finds, submits an
+# From a fresh clone to a verdict: installs what is missing, builds the programs, starts the service on the device it finds, submits an
 # example kernel, shows the verdict, stops the service. Safe to run again; then it takes seconds.
 #
 #   bash deploy/quickstart.sh [KERNEL.cu [WORKLOAD]]
@@ -9,7 +9,7 @@ kernel=${1:-agent/examples/gemm_tiled.cu}
 workload=${2:-gemm_n256_k256/M=256}
 
 deploy/install_dependencies.sh
-deploy/build.sh release
+deploy/build.sh release programs
 
 bin=$PWD/build/release/bin
 state=$(mktemp -d)
