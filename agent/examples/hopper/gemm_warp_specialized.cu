@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     FenceInit();
   }
   __syncthreads();
-  const int role = threadIdx.x / kWarpgroup;
+  const int role = Warpgroup();
   if (role == kConsumers) {
     GiveRegisters<40>();
     if (threadIdx.x % kWarpgroup == 0) Produce(shared, map_a, map_b, rows, tiles);

@@ -22,6 +22,10 @@ __device__ inline uint32_t Address(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
+// Which warpgroup one belongs to. After the shuffle the compiler knows that its warp has one answer, and works out what
+// follows from it, wgmma's descriptors above all, in uniform registers, once for the warp.
+__device__ inline int Warpgroup() { return __shfl_sync(~0u, threadIdx.x / kWarpgroup, 0); }
+
 // Shared memory given at the launch, from the next 1024-byte border on.
 template <typename Shared>
 __device__ Shared& DynamicShared() {

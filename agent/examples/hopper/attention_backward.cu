@@ -1,0 +1,9 @@
+// expect: INFRA_ERROR EMULATOR_LACKS workload=mha_bwd_d128/B=1,H=2,S=256
+// on cuda: CORRECT OK
+//
+// dQ, dK and dV of attention, for head size 128 and any B, H and S. Workload:
+// mha_bwd_d128/B=4,H=48,S=4096.
+//
+//   mini-ptx-agent submit agent/examples/hopper/attention_backward.cu --workload mha_bwd_d128
+constexpr bool kCausal = false;
+#include "attention_backward.cuh"

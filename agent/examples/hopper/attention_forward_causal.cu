@@ -1,0 +1,9 @@
+// expect: INFRA_ERROR EMULATOR_LACKS workload=mha_with_lse_d128_causal/B=1,H=2,S=256
+// on cuda: CORRECT OK
+//
+// O and its log-sum-exp of attention under a causal mask, for head size 128 and any B, H and S. Workload:
+// mha_with_lse_d128_causal/B=4,H=48,S=4096.
+//
+//   mini-ptx-agent submit agent/examples/hopper/attention_forward_causal.cu --workload mha_with_lse_d128_causal
+constexpr bool kCausal = true;
+#include "attention_forward.cuh"
