@@ -17,22 +17,25 @@ cp tests/gpu/*.sh tests/gpu/*.py "$folder/"
 rm "$folder/package.sh"
 
 # "NAME WORKLOAD STATUS[,…] CODE[,…]", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
-# first four ends otherwise on a GPU than on the emulated device.
+# first four ends otherwise on a GPU than on the emulated device. One with "// at least RATIO of the library's speed: WORKLOAD" there is
+# captured for that workload too, and goes into speed.tsv as "NAME WORKLOAD RATIO".
 bundle() {
-  local candidate=$1 first workload expected name log
+  local candidate=$1 first workload expected name log speed
   first=$(head -n 1 "$candidate")
   workload=$(sed -n 's/.*workload=\([^ ]*\).*/\1/p' <<<"$first")
   expected=$(sed -n '1,4s#^// on cuda: \([^ ]*\) \([^ ]*\).*#\1\t\2#p' "$candidate")
   [[ -n $expected ]] || expected=$(sed -n 's#^// expect: \([^ ]*\) \([^ ]*\) .*#\1\t\2#p' <<<"$first")
   name=$(basename "$candidate" .cu)
+  speed=$(sed -n '1,4s#^// at least \([0-9.]*\) of the library.s speed: \([^ ]*\)$#\2\t\1#p' "$candidate")
   log=$(mktemp)
-  if ! "$bin/mini-ptx-agent" compile "$candidate" --workload "$workload" -o "$folder/bundles/$name.bundle" >"$log" 2>&1; then
+  if ! "$bin/mini-ptx-agent" compile "$candidate" --workload "$workload${speed:+,${speed%%$'\t'*}}" -o "$folder/bundles/$name.bundle" >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     echo "package: $candidate does not compile and capture" >&2
     return 1
   fi
   rm -f "$log"
+  [[ -z $speed ]] || printf '%s\t%s\n' "$name" "$speed" >>"$folder/speed.tsv"
   printf '%s\t%s\t%s\n' "$name" "$workload" "$expected"
 }
 export -f bundle

@@ -5,6 +5,7 @@
     turns.py mix         turns as published trajectories have them: most of them fail
     turns.py generation  trajectories whose model needs a while for every turn
     turns.py stages      one bundle again and again: where the time of a turn goes
+    turns.py speed       the examples that promise a share of the library's speed, alone on the GPU
 
 Each prints a short table, then its results as one JSON line that begins with "json: ".
 """
@@ -341,9 +342,31 @@ def stages(client, arguments):
     return True
 
 
+# ---- promises of speed ----
+
+
+def speed(client, arguments):
+    """Every row of speed.tsv: CORRECT, by the target's own instructions, and at least so fast as its example says."""
+    rows = [line.split("\t") for line in (client.package / "speed.tsv").read_text().splitlines()]
+    kept = 0
+    for name, workload, least in rows:
+        turn = client.submit("speed", Case(name, workload, "CORRECT", "OK"))
+        timing, evidence = turn.verdict.get("timing", {}), turn.verdict.get("evidence", {})
+        ok = (turn.case.expects(turn.verdict) and evidence.get("status") == "DYNAMIC_PRESENT" and
+              timing.get("speedup", 0) >= float(least))
+        kept += ok
+        print(f"{'' if ok else 'FAILED  '}{name} {workload}: {turn.verdict.get('status', 'NONE')}, {evidence.get('status', 'no evidence')}, "
+              f"speedup {timing.get('speedup', 0):.3f} ({timing.get('speedup_low', 0):.3f} to {timing.get('speedup_high', 0):.3f}), "
+              f"promised {least}", flush=True)
+        if not ok:
+            print("\n".join(filter(None, [turn.verdict.get("reason"), evidence.get("reason"), timing.get("reason"), turn.stderr])))
+    print(f"speed: {kept} of {len(rows)} keep their promise")
+    return kept == len(rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=["suite", "mix", "generation", "stages"])
+    parser.add_argument("experiment", choices=["suite", "mix", "generation", "stages", "speed"])
     parser.add_argument("--package", required=True, help="folder made by tests/gpu/package.sh")
     parser.add_argument("--service", required=True, help="HOST:PORT")
     parser.add_argument("--pid", type=int, default=0, help="the service's process, for what it holds")
@@ -363,7 +386,7 @@ def main():
     parser.add_argument("--label", default="")
     arguments = parser.parse_args()
     client = Client(arguments)
-    run = {"suite": suite, "mix": mix, "generation": generation, "stages": stages}[arguments.experiment]
+    run = {"suite": suite, "mix": mix, "generation": generation, "stages": stages, "speed": speed}[arguments.experiment]
     sys.exit(0 if run(client, arguments) else 1)
 
 
