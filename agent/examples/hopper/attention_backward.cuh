@@ -99,10 +99,6 @@ __device__ void StartSum(float (&sums)[64], const uint32_t (&factors)[16], const
   for (int i = 0; i < kRows / 16; ++i) MultiplyAcross(sums, factors + 4 * i, descriptor + i * kStepRows);
 }
 
-// The place of a thread's register i in a product: see hopper.cuh.
-__device__ int RowOf(int i) { return threadIdx.x % kWarpgroup / kWarp * 16 + threadIdx.x % kWarp / 4 + i % 4 / 2 * 8; }
-__device__ int ColumnOf(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
-
 // What a query does not see gets no weight: keys beyond the sequence, and with kCausal those after its own.
 template <bool kOverKeys>
 __device__ void Mask(float (&scores)[32], int first_row, int first_column, int keys) {

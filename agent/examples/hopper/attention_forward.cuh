@@ -63,12 +63,10 @@ __device__ void StartOutput(float (&output)[64], const uint32_t (&weights)[32], 
 
 // What a row does not see gets no weight: keys beyond the sequence, and with kCausal those after the row's own.
 __device__ void Mask(float (&scores)[64], int first_row, int first_key, int keys) {
-  const int row = first_row + threadIdx.x % kWarpgroup / kWarp * 16 + threadIdx.x % kWarp / 4;
 #pragma unroll
   for (int i = 0; i < 64; ++i) {
-    const int key = first_key + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
-    const int last = kCausal ? min(row + i % 4 / 2 * 8, keys - 1) : keys - 1;
-    if (key > last) scores[i] = -INFINITY;
+    const int row = first_row + RowOf(i), key = first_key + ColumnOf(i);
+    if (key >= keys || (kCausal && key > row)) scores[i] = -INFINITY;
   }
 }
 
@@ -116,8 +114,8 @@ __device__ void Scale(float (&output)[64], const float (&factor)[2]) {
 }
 
 // Consumers take turns: a named barrier for each, where the other one arrives when it has started its products.
-__device__ void AwaitTurn(int consumer) { SyncNamed(2 + consumer, 2 * kWarpgroup); }
-__device__ void GiveTurn(int consumer) { ArriveNamed(2 + (consumer ^ 1), 2 * kWarpgroup); }
+__device__ void AwaitTurn(int consumer) { SyncNamed(1 + consumer, 2 * kWarpgroup); }
+__device__ void GiveTurn(int consumer) { ArriveNamed(1 + (consumer ^ 1), 2 * kWarpgroup); }
 
 __device__ void Attend(Shared& shared, int consumer, int first_row, int steps, int keys, Softmax& softmax,
                        float (&output)[64]) {
@@ -150,8 +148,6 @@ __device__ void Attend(Shared& shared, int consumer, int first_row, int steps, i
     Pin(scores);
     ArriveWarp(shared.k_empty[place.stage]);
     softmax.Step(scores, factor);
-    Pin(scores);
-    ArithmeticFirst(shared.q_full);
     WaitForProducts<0>();
     Pin(output);
     ArriveWarp(shared.v_empty[last.stage]);
@@ -168,22 +164,20 @@ __device__ void Attend(Shared& shared, int consumer, int first_row, int steps, i
 __device__ void Write(Shared& shared, int consumer, const CUtensorMap& map_o, float* lse, int first_row, int keys,
                       Softmax& softmax, float (&output)[64]) {
   softmax.Finish();
-  const int head = blockIdx.y, lane = threadIdx.x % kWarp;
-  const int row = first_row + threadIdx.x % kWarpgroup / kWarp * 16 + lane / 4;
+  const int head = blockIdx.y;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    if (lane % 4 == 0 && row + 8 * r < keys) {
-      lse[static_cast<int64_t>(head) * keys + row + 8 * r] = softmax.LogSumExp(r);
-    }
+    const int row = first_row + RowOf(2 * r);
+    if (threadIdx.x % 4 == 0 && row < keys) lse[static_cast<int64_t>(head) * keys + row] = softmax.LogSumExp(r);
   }
   const float factor[2] = {1.f / softmax.sum[0], 1.f / softmax.sum[1]};
   Scale(output, factor);
   Bf16* o = shared.q[consumer];
-  SyncNamed(4 + consumer, kWarpgroup);  // Q is no longer needed by anybody
+  SyncNamed(3 + consumer, kWarpgroup);  // Q is no longer needed by anybody
   WriteSlab(o, output, 1.f);
   WriteSlab(o + kRows * kSlab, output + 32, 1.f);
   FenceBeforeStore();
-  SyncNamed(4 + consumer, kWarpgroup);
+  SyncNamed(3 + consumer, kWarpgroup);
   if (threadIdx.x % kWarpgroup == 0) {
     Store(o, map_o, first_row, 0, head);
     WaitForStores();

@@ -129,9 +129,14 @@ __device__ inline void WaitForStores() { asm volatile("cp.async.bulk.wait_group.
 // What threads wrote to shared memory becomes visible to TMA. Then a barrier, then one thread may Store.
 __device__ inline void FenceBeforeStore() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// ---- wgmma: d (64 x n, fp32, in registers) += a (64 x 16) * b (n x 16)^T, asynchronous. Thread t of the warpgroup has
-// rows t / 32 * 16 + t % 32 / 4 (registers 4j and 4j + 1) and eight further (4j + 2 and 4j + 3), columns 8j + t % 4 * 2
-// and its neighbour. Registers are the hardware's from the first wgmma until WaitForProducts.
+// ---- wgmma: d (64 x n, fp32, in registers) += a (64 x 16) * b (n x 16)^T, asynchronous. Registers are the hardware's
+// from the first wgmma until WaitForProducts.
+
+// The place in d of a thread's register i.
+__device__ inline int RowOf(int i) {
+  return threadIdx.x % kWarpgroup / kWarp * 16 + threadIdx.x % kWarp / 4 + i % 4 / 2 * 8;
+}
+__device__ inline int ColumnOf(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
 // A tile whose rows run along K. Sixteen columns further is kStepK further (the hardware swizzles the sum of
 // addresses); addresses count in units of 16 bytes.
@@ -166,10 +171,6 @@ __device__ void Pin(float (&registers)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(registers[i])::"memory");
 }
-
-// The compiler may not move arithmetic over this line. It takes a wait for products as free and moves it up before
-// independent arithmetic, which then overlaps nothing; but not over a branch, as in a Wait for what is long over.
-__device__ inline void ArithmeticFirst(Barrier& over) { Wait(over, 0); }
 
 // The numbers of asm operands, and the operands.
 #define TEN(t) "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
