@@ -2,6 +2,7 @@
 #ifndef SASSAY_COMMON_SASS_DISASSEMBLY_H_
 #define SASSAY_COMMON_SASS_DISASSEMBLY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,13 +21,21 @@ struct SassInstruction {
   uint64_t pc_offset = 0;
   // With modifiers, without predicate: "HGMMA.64x128x16.F32.BF16".
   std::string opcode;
+  // The whole instruction with predicate and operands, cut at kMaxTextBytes: "@!P1 BRA `(.L_x_3)".
+  std::string text;
+  // Where it came from, innermost: "kernel.cu" (without folders) and the line. Empty and 0 where the cubin has no line
+  // table, or none that covers it.
+  std::string source_file;
+  uint32_t source_line = 0;
+
+  static constexpr size_t kMaxTextBytes = 256;
 };
 
 // Instructions by function (mangled symbol), in order of their offsets.
 using Disassembly = std::map<std::string, std::vector<SassInstruction>>;
 
-// Reads `nvdisasm -c` output. Lines that are not instructions are passed over; never fails. The text may come from a
-// hostile cubin.
+// Reads the output of `nvdisasm -c -g`, or without -g, which then has no lines. Lines that are not instructions are
+// passed over; never fails. The text may come from a hostile cubin.
 Disassembly ParseDisassembly(absl::string_view untrusted_text);
 
 // Runs nvdisasm in a sandbox (it parses a hostile file). NOT_FOUND with the command that mends it where there is no

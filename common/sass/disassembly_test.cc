@@ -36,6 +36,38 @@ TEST(ParseDisassembly, ReadsOffsetsOpcodesAndPredicates) {
   EXPECT_THAT(CountFamilies(functions["_Z1kPf"]), ElementsAre(Pair("GMMA", 1)));
 }
 
+TEST(ParseDisassembly, KeepsTheTextAndTheInnermostSourceLine) {
+  Disassembly functions = ParseDisassembly(
+      ".text.k:\n"
+      "        /*0000*/                   LDC R1, c[0x0][0x28] ;\n"
+      "\t//## File \"/work/kernel.cu\", line 11\n"
+      "        /*0010*/               @!P1 BRA `(.L_x_3) ;\n"
+      "\t//## File \"/usr/include/a b.hpp\", line 7 inlined at \"/work/kernel.cu\", line 12\n"
+      "\t//## File \"/work/kernel.cu\", line 12\n"
+      "        /*0020*/                   EXIT ;\n"
+      ".text.other:\n"
+      "        /*0000*/                   EXIT ;\n");
+  const std::vector<SassInstruction>& k = functions["k"];
+  ASSERT_EQ(k.size(), 3u);
+  EXPECT_EQ(k[0].text, "LDC R1, c[0x0][0x28]");
+  EXPECT_EQ(k[0].source_file, "");
+  EXPECT_EQ(k[1].text, "@!P1 BRA `(.L_x_3)");
+  EXPECT_EQ(k[1].source_file, "kernel.cu");
+  EXPECT_EQ(k[1].source_line, 11u);
+  EXPECT_EQ(k[2].source_line, 12u);
+  EXPECT_EQ(functions["other"][0].source_line, 0u);
+}
+
+TEST(ParseDisassembly, LineMarkersThatAreNoneAreNone) {
+  Disassembly functions = ParseDisassembly(
+      ".text.k:\n//## File \"a.cu\n//## File \"a.cu\", line x\n//## File \"a.cu\", line 99999999999\n"
+      "/*0000*/ FFMA " +
+      std::string(1000, 'x') + ";\n");
+  EXPECT_EQ(functions["k"][0].source_file, "");
+  EXPECT_EQ(functions["k"][0].source_line, 0u);
+  EXPECT_EQ(functions["k"][0].text.size(), SassInstruction::kMaxTextBytes);
+}
+
 TEST(ParseDisassembly, PassesOverNonsense) {
   EXPECT_TRUE(ParseDisassembly("").empty());
   Disassembly functions =
