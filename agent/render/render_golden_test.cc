@@ -160,7 +160,17 @@ const char kCorrect[] = R"pb(
   evidence {
     status: DYNAMIC_PRESENT
     tensor_core_flop_share: 0.998
-    opcodes { kernel: "gemm" opcode: "HGMMA.64x256x16.F32.BF16" warp_count: 1024 thread_count: 32768 }
+    opcodes { kernel: "gemm" opcode: "HGMMA.64x256x16.F32.BF16" family: "GMMA" warp_count: 1024 thread_count: 32768 }
+    opcodes { kernel: "reduce" opcode: "FADD" warp_count: 96 thread_count: 3000 }
+    launches {
+      launch: 0
+      launches: 1
+      kernel: "gemm"
+      warp_instructions: 5120
+      family_thread_counts { key: "GMMA" value: 32768 }
+      family_thread_counts { key: "TMA" value: 64 }
+    }
+    launches { launch: 1 launches: 3 kernel: "reduce" warp_instructions: 700 }
   }
   timing {
     status: MEASURED

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@ namespace sassay::agent {
 namespace {
 
 constexpr int kShownOpcodes = 6;
+constexpr int kShownLaunches = 8;
 using Rows = std::vector<std::vector<std::string>>;
 
 std::string Title(const Style& style, absl::string_view text) { return absl::StrCat("\n", style.Bold(text), "\n"); }
@@ -79,6 +81,53 @@ std::string VoidedText(const v1::Timing& timing) {
   return absl::StrJoin(parts, ", ");
 }
 
+std::string ShareLine(const v1::Evidence& evidence) {
+  if (evidence.has_tensor_core_flop_share()) {
+    return fmt::format("  tensor cores did {:.1f} % of the workload's FLOPs\n",
+                       100 * evidence.tensor_core_flop_share());
+  }
+  if (evidence.tensor_core_flop_share_reason().empty()) return "";
+  return absl::StrCat("  tensor cores' share of the workload's FLOPs: unknown (",
+                      PrintableLine(evidence.tensor_core_flop_share_reason()), ")\n");
+}
+
+std::string OpcodeLines(const v1::Evidence& evidence) {
+  if (evidence.opcodes().empty()) return "";
+  Rows rows = {{"opcode", "family", "warp executions", "thread executions", "kernel"}};
+  for (int i = 0; i < std::min(kShownOpcodes, evidence.opcodes_size()); ++i) {
+    const v1::OpcodeCount& opcode = evidence.opcodes(i);
+    rows.push_back({PrintableLine(opcode.opcode()), PrintableLine(opcode.family()), CountText(opcode.warp_count()),
+                    CountText(opcode.thread_count()), PrintableLine(ShortKernelName(opcode.kernel()))});
+  }
+  const int hidden = evidence.opcodes_size() - kShownOpcodes;
+  return absl::StrCat(Columns(rows, "  "),
+                      hidden > 0 ? absl::StrCat("  and ", hidden, " more opcodes (--json shows all)\n") : "");
+}
+
+std::string FamilyText(const v1::LaunchEvidence& launch) {
+  std::map<std::string, uint64_t> sorted(launch.family_thread_counts().begin(), launch.family_thread_counts().end());
+  std::vector<std::string> parts;
+  for (const auto& [family, threads] : sorted)
+    parts.push_back(absl::StrCat(PrintableLine(family), " ", CountText(threads)));
+  return parts.empty() ? "none" : absl::StrJoin(parts, ", ");
+}
+
+// One launch says nothing that the opcodes do not.
+std::string LaunchLines(const v1::Evidence& evidence) {
+  if (evidence.launches_size() < 2) return "";
+  Rows rows = {{"launch", "kernel", "warp instructions", "thread executions by family"}};
+  for (int i = 0; i < std::min(kShownLaunches, evidence.launches_size()); ++i) {
+    const v1::LaunchEvidence& launch = evidence.launches(i);
+    rows.push_back({launch.launches() > 1 ? fmt::format("{} and {} later", launch.launch(), launch.launches() - 1)
+                                          : absl::StrCat(launch.launch()),
+                    PrintableLine(ShortKernelName(launch.kernel())), CountText(launch.warp_instructions()),
+                    FamilyText(launch)});
+  }
+  const int hidden = evidence.launches_size() - kShownLaunches;
+  return absl::StrCat(Columns(rows, "  "),
+                      hidden > 0 ? absl::StrCat("  and ", hidden, " more launches (--json shows all)\n") : "");
+}
+
 void AddRow(Rows& rows, const std::string& name, const std::string& text) {
   if (!text.empty()) rows.push_back({name, text});
 }
@@ -139,22 +188,8 @@ std::string EvidenceSection(const v1::Evidence& evidence, const Style& style) {
   if (evidence.status() == v1::Evidence::STATUS_UNSPECIFIED) return "";
   std::string head = EnumName(evidence.status());
   if (!evidence.reason().empty()) absl::StrAppend(&head, " (", PrintableLine(evidence.reason()), ")");
-  std::string text = absl::StrCat(Title(style, "Evidence"), "  ", head, "\n");
-  if (evidence.has_tensor_core_flop_share()) {
-    absl::StrAppend(&text, fmt::format("  tensor cores did {:.1f} % of the workload's FLOPs\n",
-                                       100 * evidence.tensor_core_flop_share()));
-  }
-  Rows rows;
-  for (int i = 0; i < std::min(kShownOpcodes, evidence.opcodes_size()); ++i) {
-    const v1::OpcodeCount& opcode = evidence.opcodes(i);
-    rows.push_back({PrintableLine(opcode.opcode()), CountText(opcode.thread_count()),
-                    PrintableLine(ShortKernelName(opcode.kernel()))});
-  }
-  if (rows.empty()) return text;
-  rows.insert(rows.begin(), {"opcode", "thread executions", "kernel"});
-  absl::StrAppend(&text, Columns(rows, "  "));
-  const int hidden = evidence.opcodes_size() - kShownOpcodes;
-  return hidden > 0 ? absl::StrCat(text, "  and ", hidden, " more opcodes (--json shows all)\n") : text;
+  return absl::StrCat(Title(style, "Evidence"), "  ", head, "\n", ShareLine(evidence), OpcodeLines(evidence),
+                      LaunchLines(evidence));
 }
 
 std::string TimingSection(const v1::Timing& timing, const Style& style) {

@@ -120,8 +120,16 @@ class Device {
   // Waits for everything enqueued, until `deadline`.
   virtual absl::StatusOr<Execution> Synchronize(absl::Time deadline) = 0;
 
-  // COUNTED mode: what has executed since the module was loaded.
+  // COUNTED mode on a device that runs PTX: what has executed since the module was loaded.
   virtual absl::StatusOr<sassay::v1::Evidence> CollectEvidence() = 0;
+  // COUNTED mode on a device that runs SASS. True: what is enqueued from here on is counted launch by launch, so the
+  // caller waits (Synchronize) after every launch. False: this device counts as CollectEvidence says, or not at all.
+  virtual absl::StatusOr<bool> CountLaunches() { return false; }
+  // What was counted since CountLaunches; before it, the loaded cubin's CRC alone. Trouble with counting is in
+  // `unavailable`. UNIMPLEMENTED on a device that runs PTX.
+  virtual absl::StatusOr<sassay::worker::SassCounts> CollectSassCounts() {
+    return absl::UnimplementedError("this device runs PTX");
+  }
 
   // Timing, on devices that have time; UNIMPLEMENTED on an emulated device. Marks are positions in the stream.
   virtual absl::StatusOr<int> Mark() = 0;

@@ -166,6 +166,14 @@ absl::StatusOr<sassay::v1::Evidence> FakeDevice::CollectEvidence() {
   return evidence;
 }
 
+absl::StatusOr<sassay::worker::SassCounts> FakeDevice::CollectSassCounts() {
+  if (!runs_sass) return Device::CollectSassCounts();
+  sassay::worker::SassCounts counts;
+  counts.set_cubin_crc(1);
+  counts.add_launches()->set_launches(static_cast<uint32_t>(launched_));
+  return counts;
+}
+
 absl::StatusOr<int> FakeDevice::Mark() {
   log.push_back(absl::StrCat("mark ", marks_.size()));
   RETURN_IF_ERROR(trouble("mark"));

@@ -32,6 +32,8 @@ class FakeDevice : public Device {
   std::function<absl::Status(absl::string_view operation)> trouble = [](absl::string_view) { return absl::OkStatus(); };
   // What LoadModule answers.
   absl::Status load_status;
+  // Counts launch by launch, as a device that runs SASS.
+  bool runs_sass = false;
   // What was asked for, in words: "allocate workspace 0 16", "launch k", "poison 7 16", "wait", "flush", "mark 0" …
   std::vector<std::string> log;
 
@@ -52,6 +54,9 @@ class FakeDevice : public Device {
   absl::Status Enqueue(const Launch& launch) override;
   absl::StatusOr<Execution> Synchronize(absl::Time deadline) override;
   absl::StatusOr<sassay::v1::Evidence> CollectEvidence() override;
+  absl::StatusOr<bool> CountLaunches() override { return runs_sass; }
+  // One entry in `launches` with all launches so far.
+  absl::StatusOr<sassay::worker::SassCounts> CollectSassCounts() override;
   // Time is counted in launches: one microsecond each.
   absl::StatusOr<int> Mark() override;
   absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) override;

@@ -51,6 +51,7 @@ MaybeFailure CandidateSession::Open(uint64_t decoy_seed, uint64_t poison_seed) {
   const auto bundle = wire::WithOnlyPlan(context_.bundle.bundle(), context_.bundle.workload().name());
   if (!bundle.ok()) return TroubleOf(bundle.status(), sassay::v1::VERDICT_CODE_INTERNAL);
   if (MaybeFailure failure = TakeReply(runner_->Load(*bundle, mode_))) return failure;
+  counting_ = reply_.sass_counts();
   if (MaybeFailure failure = case_.Prepare(decoy_seed)) return failure;
   if (MaybeFailure failure = TakeReply(runner_->Bind(case_.regions(), case_.descriptors()))) return failure;
   return TakeLaunchReply(runner_->Setup(poison_seed, DeviceDeadline()));

@@ -39,6 +39,9 @@ class CandidateSession {
 
   // The runner's latest answer; bounded by the client, and still the word of a process that ran candidate code.
   const sassay::worker::RunnerReply& reply() const { return reply_; }
+  // COUNTED on CUDA: what the runner said about counting once the module was loaded, before any code of the candidate
+  // had run.
+  const sassay::worker::SassCounts& counting() const { return counting_; }
   const std::string& device_output() const { return device_output_; }
   uint64_t device_ns() const { return device_ns_; }
   // The latest request to the runner ran launches of the candidate and did not end well.
@@ -56,6 +59,7 @@ class CandidateSession {
   JudgeCase case_;
   std::unique_ptr<CandidateRunner> runner_;
   sassay::worker::RunnerReply reply_;
+  sassay::worker::SassCounts counting_;
   sassay::v1::Versions versions_;
   std::string device_output_;
   uint64_t device_ns_ = 0;

@@ -1,99 +1,110 @@
 #include "profiler_service/evidence/evidence.h"
 
-#include <algorithm>
-#include <vector>
+#include <future>
+#include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "common/sass/families.h"
+#include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
+#include "profiler_service/evidence/ptx_summary.h"
+#include "profiler_service/evidence/sass_join.h"
 
 namespace sassay::evidence {
 namespace {
 
+using evaluate::CandidateSession;
+using evaluate::MaybeFailure;
 using sassay::v1::Evidence;
-using sassay::v1::OpcodeCount;
 
-// Whether any instruction of the PTX text belongs to the family, executed or not.
-bool PtxHasFamily(absl::string_view ptx, char letter) {
-  for (absl::string_view line : absl::StrSplit(ptx, '\n')) {
-    std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t;"), absl::SkipEmpty());
-    if (!words.empty() && words[0][0] == '@') words.erase(words.begin());
-    if (!words.empty() && InFamily(PtxFamily(words[0]), letter)) return true;
-  }
-  return false;
+constexpr absl::Duration kDisassemblyTimeout = absl::Seconds(60);
+
+Evidence Unavailable(absl::string_view reason) {
+  Evidence evidence;
+  evidence.set_status(Evidence::UNAVAILABLE);
+  evidence.set_reason(std::string(reason));
+  return evidence;
 }
 
-Evidence::Status StatusOf(const Evidence& counted, absl::string_view ptx, char letter) {
-  for (const OpcodeCount& count : counted.opcodes()) {
-    if (count.thread_count() > 0 && InFamily(PtxFamily(count.opcode()), letter)) return Evidence::DYNAMIC_PRESENT;
-  }
-  return PtxHasFamily(ptx, letter) ? Evidence::DYNAMIC_NOT_EXECUTED : Evidence::CUBIN_SASS_ABSENT;
-}
+// The candidate once, counted. What a runner has said about counting by the time it has loaded the module is believed:
+// no code of the candidate has run there yet.
+class CountedRun {
+ public:
+  CountedRun(const evaluate::StageContext& context, const evaluate::Seeds& seeds)
+      : seeds_(seeds), session_(context, sassay::worker::RUN_MODE_COUNTED) {}
 
-// Share of the workload's operations that tensor-core instructions account for; nothing if one of them does not tell.
-absl::optional<double> TensorCoreShare(const Evidence& counted, double flop) {
-  if (flop <= 0) return absl::nullopt;
-  double total = 0;
-  for (const OpcodeCount& count : counted.opcodes()) {
-    const std::string family = PtxFamily(count.opcode());
-    if (family.empty() || family == "TMA" || family == "TMEM") continue;
-    const auto each = PtxFlopsPerWarp(count.opcode());
-    if (!each.has_value()) return absl::nullopt;
-    total += *each * static_cast<double>(count.warp_count());
-  }
-  return total / flop;
-}
+  MaybeFailure Open() { return session_.Open(seeds_.Get("decoy", 1), seeds_.Get("poison", 1)); }
 
-void KeepMostExecuted(Evidence& evidence) {
-  auto* opcodes = evidence.mutable_opcodes();
-  std::stable_sort(opcodes->begin(), opcodes->end(),
-                   [](const OpcodeCount& a, const OpcodeCount& b) { return a.thread_count() > b.thread_count(); });
-  if (opcodes->size() > kMaxOpcodes) opcodes->DeleteSubrange(kMaxOpcodes, opcodes->size() - kMaxOpcodes);
+  MaybeFailure Run() {
+    if (MaybeFailure failure = session_.Fill(seeds_.Get("inputs", 0), "normal")) return failure;
+    const absl::Time start = SteadyNow();
+    MaybeFailure failure = session_.Steady(seeds_.Get("poison", 2));
+    elapsed_ = SteadyNow() - start;
+    return failure;
+  }
+
+  const CandidateSession& session() const { return session_; }
+  // Of the call, seen from outside.
+  absl::Duration elapsed() const { return elapsed_; }
+
+ private:
+  const evaluate::Seeds& seeds_;
+  CandidateSession session_;
+  absl::Duration elapsed_;
+};
+
+struct SassEvidence {
+  Evidence evidence;
+  std::vector<HotInstruction> hot;
+};
+
+absl::StatusOr<SassEvidence> Join(const evaluate::StageContext& context, const EvidenceRequest& request,
+                                  const CountedRun& run, const absl::StatusOr<Disassembly>& code) {
+  RETURN_IF_ERROR(code.status());
+  const auto& counts = run.session().reply().sass_counts();
+  if (!counts.unavailable().empty()) return absl::UnavailableError(counts.unavailable());
+  const CountedCall call{counts,
+                         run.session().counting().cubin_crc(),
+                         context.bundle.plan(),
+                         *code,
+                         BlocksPerCluster(context.bundle.cubin()),
+                         MostWarpInstructions(request.device.multiprocessors(), absl::ToDoubleSeconds(run.elapsed()))};
+  ASSIGN_OR_RETURN(const std::vector<ExecutedLaunch> launches, JoinCounts(call));
+  SassEvidence joined;
+  joined.evidence = SummarizeSass(launches, *code, context.bundle.workload().flop(), request.required_family);
+  joined.evidence.set_cubin_crc(call.cubin_crc);
+  joined.hot = HottestInstructions(launches, ExecutedEvidence::kMaxHot);
+  return joined;
 }
 
 }  // namespace
 
-Evidence Summarize(const Evidence& counted, absl::string_view ptx, double flop, absl::string_view required_family) {
-  Evidence evidence = counted;
-  evidence.clear_family_thread_counts();
-  for (const OpcodeCount& count : counted.opcodes()) {
-    const std::string family = PtxFamily(count.opcode());
-    if (!family.empty()) (*evidence.mutable_family_thread_counts())[family] += count.thread_count();
-  }
-  if (const absl::optional<double> share = TensorCoreShare(counted, flop); share.has_value()) {
-    evidence.set_tensor_core_flop_share(*share);
-  }
-  if (required_family.empty()) {
-    evidence.set_status(Evidence::UNAVAILABLE);
-    evidence.set_reason("the workload requires no instruction family on this architecture");
-  } else {
-    evidence.set_status(StatusOf(counted, ptx, required_family[0]));
-    evidence.set_reason("executed PTX mapped to SASS families");
-  }
-  KeepMostExecuted(evidence);
-  return evidence;
-}
-
 ExecutedEvidence CollectEvidence(const evaluate::StageContext& context, const evaluate::Seeds& seeds,
-                                 absl::string_view device_kind, absl::string_view required_family) {
+                                 const EvidenceRequest& request) {
   ExecutedEvidence result;
-  result.evidence_.set_status(Evidence::UNAVAILABLE);
-  if (device_kind != "emulated") {
-    result.evidence_.set_reason("counting executed SASS on a GPU is not built yet");
-    return result;
+  const bool emulated = request.device.kind() == "emulated";
+  // The disassembler takes about as long as a runner takes to start.
+  std::future<absl::StatusOr<Disassembly>> code;
+  if (!emulated) {
+    code = std::async(std::launch::async,
+                      [&] { return request.disassemble(context.bundle.bundle().cubin(), kDisassemblyTimeout); });
   }
-  evaluate::CandidateSession session(context, sassay::worker::RUN_MODE_COUNTED);
-  result.failure_ = session.Open(seeds.Get("decoy", 1), seeds.Get("poison", 1));
-  if (!result.failure_) result.failure_ = session.Fill(seeds.Get("inputs", 0), "normal");
-  if (!result.failure_) result.failure_ = session.Steady(seeds.Get("poison", 2));
-  result.device_ns_ = session.device_ns();
+  CountedRun run(context, seeds);
+  result.failure_ = run.Open();
+  const std::string& trouble = run.session().counting().unavailable();
+  if (!result.failure_ && trouble.empty()) result.failure_ = run.Run();
+  result.device_ns_ = run.session().device_ns();
   if (result.failure_.has_value()) {
-    result.evidence_.set_reason(absl::StrCat("the counted run did not end well: ", result.failure_->reason));
-    return result;
+    result.evidence_ = Unavailable(absl::StrCat("the counted run did not end well: ", result.failure_->reason));
+  } else if (!trouble.empty()) {
+    result.evidence_ = Unavailable(trouble);
+  } else if (emulated) {
+    result.evidence_ = SummarizePtx(run.session().reply().evidence(), context.bundle.bundle().ptx(),
+                                    context.bundle.workload().flop(), request.required_family);
+  } else {
+    auto joined = Join(context, request, run, code.get());
+    result.evidence_ = joined.ok() ? std::move(joined->evidence) : Unavailable(joined.status().message());
+    if (joined.ok()) result.hot_ = std::move(joined->hot);
   }
-  result.evidence_ = Summarize(session.reply().evidence(), context.bundle.bundle().ptx(),
-                               context.bundle.workload().flop(), required_family);
   return result;
 }
 

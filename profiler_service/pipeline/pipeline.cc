@@ -453,8 +453,8 @@ class JobRun {
 
   evidence::ExecutedEvidence Count(evaluate::Workers& workers) const {
     const auto family = definition_->required_sass.find(lane_->device().arch());
-    return evidence::CollectEvidence(Context(workers), *seeds_, lane_->device().kind(),
-                                     family == definition_->required_sass.end() ? "" : family->second);
+    const std::string letter = family == definition_->required_sass.end() ? "" : family->second;
+    return evidence::CollectEvidence(Context(workers), *seeds_, {lane_->device(), letter, parts_.disassemble});
   }
 
   // ---- timing: how fast? Alone on the device. ----

@@ -20,6 +20,7 @@
 #include "profiler_service/admission/admission.h"
 #include "profiler_service/admission/provenance.h"
 #include "profiler_service/evaluate/seed_pool.h"
+#include "profiler_service/evidence/evidence.h"
 #include "profiler_service/pipeline/barred_digests.h"
 #include "profiler_service/pipeline/estimate.h"
 #include "profiler_service/pipeline/job.h"
@@ -39,6 +40,10 @@ struct PipelineParts {
   // Whether the PTX gives the cubin: ProvenanceChecker::Check; the deadline is of SteadyNow.
   std::function<admission::ProvenanceResult(const admission::AdmittedBundle&, absl::Time deadline, const StopAsked&)>
       provenance;
+  // Reads the machine code of a cubin, for evidence on a GPU.
+  evidence::Disassembler disassemble = [](absl::string_view, absl::Duration) -> absl::StatusOr<Disassembly> {
+    return absl::NotFoundError("there is no disassembler");
+  };
   // The bytes of a bundle that an operator approved as a reference, by SHA-256; NOT_FOUND otherwise.
   std::function<absl::StatusOr<std::string>(absl::string_view sha256)> trusted_bundle;
   evaluate::SeedPool seeds;

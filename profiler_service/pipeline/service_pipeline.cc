@@ -8,6 +8,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/toolchain/toolchain.h"
+#include "common/toolchain/vendor_libraries.h"
 #include "profiler_service/pipeline/process_lane.h"
 
 namespace sassay::pipeline {
@@ -62,6 +63,14 @@ absl::StatusOr<std::string> TrustedBundle(const std::vector<std::filesystem::pat
                                           " is in no --workloads folder; an admin approves it by putting it there"));
 }
 
+evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain,
+                                      const absl::optional<AllowUnsandboxed>& unsandboxed) {
+  return [toolchain, unsandboxed](absl::string_view cubin, absl::Duration timeout) -> absl::StatusOr<Disassembly> {
+    RETURN_IF_ERROR(toolchain.status());
+    return Disassemble(*toolchain, cubin, timeout, unsandboxed.has_value() ? &*unsandboxed : nullptr);
+  };
+}
+
 }  // namespace
 
 ServicePipeline::~ServicePipeline() = default;
@@ -90,6 +99,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
                                                             absl::Time deadline, const StopAsked& stop) {
     return checker->Check(bundle, deadline, stop);
   };
+  parts.disassemble = DisassemblerOf(toolchain, options.allow_unsandboxed);
   parts.trusted_bundle = [workloads = options.workloads](absl::string_view sha256) {
     return TrustedBundle(workloads, sha256);
   };
@@ -140,7 +150,11 @@ void ServicePipeline::Describe(const Lane& lane, bool can_sanitize) {
     capability.add_notes("timing: UNAVAILABLE (emulated device)");
   } else {
     capability.add_stages(sassay::v1::STAGE_TIMING);
-    capability.add_notes("evidence: UNAVAILABLE (counting executed SASS on a GPU is not built yet)");
+    if (LocateVendorLibrary(VendorLibrary::kCupti).empty()) {
+      capability.add_notes("evidence: UNAVAILABLE (CUPTI not found: pip install nvidia-cuda-cupti)");
+    } else {
+      capability.add_stages(sassay::v1::STAGE_EVIDENCE);
+    }
   }
 }
 

@@ -245,6 +245,9 @@ absl::StatusOr<Execution> Replay::Steady(uint64_t poison_seed, absl::Time deadli
   if (!set_up_) return absl::FailedPreconditionError("a call was asked for before setup");
   seed_ = poison_seed;
   RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
+  if (mode_ == worker::RUN_MODE_COUNTED) {
+    ASSIGN_OR_RETURN(launch_by_launch_, device_.CountLaunches());
+  }
   ASSIGN_OR_RETURN(Execution execution, RunAndWait(plan_.steady(), deadline));
   if (IsOk(execution)) RETURN_IF_ERROR(Ours(CopyOutputsToJudge()));
   return execution;
@@ -264,7 +267,7 @@ absl::StatusOr<Execution> Replay::Run(const Steps& steps, absl::Time deadline) {
   for (const v1::Step& step : steps) {
     // Freeing waits for the device, without a deadline of its own.
     const bool full = queued > 0 && queued + Operations(step) > kOperationsBetweenWaits;
-    if (full || (exact() && step.has_free())) {
+    if (full || (exact() && step.has_free()) || (launch_by_launch_ && queued > 0 && step.has_launch())) {
       queued = 0;
       ASSIGN_OR_RETURN(Execution so_far, device_.Synchronize(deadline));
       Append(execution, std::move(so_far));

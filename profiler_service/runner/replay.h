@@ -116,6 +116,8 @@ class Replay {
   bool loaded_ = false;
   bool bound_ = false;
   bool set_up_ = false;
+  // The device counts launch by launch: every launch is waited for.
+  bool launch_by_launch_ = false;
   uint64_t seed_ = 0;
   std::vector<Place> places_;
   std::map<std::pair<uint32_t, device::DeviceAddress>, std::array<char, 128>> encoded_maps_;

@@ -189,6 +189,20 @@ TEST_F(ReplayTest, CheckedRunEndsALifeWhereTheHostCodeEndedItAndOnlyAfterWaiting
                                        "wait", "free", "launch nothing", "wait", "copy 16"));
 }
 
+TEST_F(ReplayTest, CountedRunWaitsAfterEveryLaunchWhereTheDeviceCountsLaunches) {
+  device_.runs_sass = true;
+  Replay replay(device_, worker::RUN_MODE_COUNTED);
+  ASSERT_TRUE(
+      LoadAndBind(replay, Plan(LaunchStep("setup", "nothing", Pointer(0)) + LaunchStep("setup", "nothing", Pointer(0)) +
+                               LaunchStep("steady", "nothing", Pointer(0)) +
+                               LaunchStep("steady", "k", Pointer(0) + Pointer(1))))
+          .ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  ASSERT_TRUE(replay.Steady(1, Soon()).ok());
+  EXPECT_THAT(device_.log,
+              ElementsAre("launch nothing", "launch nothing", "wait", "launch nothing", "wait", "launch k", "wait"));
+}
+
 TEST_F(ReplayTest, PlainRunKeepsAllocationsFromCallToCall) {
   Replay replay(device_, worker::RUN_MODE_PLAIN);
   ASSERT_TRUE(LoadAndBind(replay, Plan("buffers { kind: BUFFER_KIND_CALL_ALLOCATION size_bytes: 40 }"

@@ -66,7 +66,7 @@ RunnerReply Runner::Answer(const worker::RunnerRequest& request, const std::vect
   absl::Status status;
   switch (request.request_case()) {
     case worker::RunnerRequest::kLoad:
-      status = Load(request.load());
+      status = Load(request.load(), reply);
       break;
     case worker::RunnerRequest::kBind:
       status = replay_.Bind(
@@ -87,12 +87,22 @@ RunnerReply Runner::Answer(const worker::RunnerRequest& request, const std::vect
   return reply;
 }
 
-absl::Status Runner::Load(const worker::LoadCandidate& load) {
+absl::Status Runner::Load(const worker::LoadCandidate& load, RunnerReply& reply) {
   if (load.mode() != mode_) {
     return absl::InternalError(
         absl::StrCat("this runner was started for ", EnumName(mode_), ", not for ", EnumName(load.mode())));
   }
-  return replay_.Load(load.bundle());
+  RETURN_IF_ERROR(replay_.Load(load.bundle()));
+  return TakeSassCounts(reply);
+}
+
+absl::Status Runner::TakeSassCounts(RunnerReply& reply) {
+  if (mode_ != worker::RUN_MODE_COUNTED) return absl::OkStatus();
+  absl::StatusOr<worker::SassCounts> counts = device_.CollectSassCounts();
+  if (absl::IsUnimplemented(counts.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(counts.status());
+  *reply.mutable_sass_counts() = *std::move(counts);
+  return absl::OkStatus();
 }
 
 absl::Status Runner::Setup(const worker::RunSetup& setup, RunnerReply& reply) {
@@ -114,7 +124,10 @@ absl::Status Runner::Steady(const worker::RunSteady& steady, RunnerReply& reply)
   const bool ended_well = execution.outcome == worker::RUN_OUTCOME_OK;
   Report(std::move(execution), reply);
   if (mode_ == worker::RUN_MODE_COUNTED && ended_well) {
-    ASSIGN_OR_RETURN(*reply.mutable_evidence(), device_.CollectEvidence());
+    RETURN_IF_ERROR(TakeSassCounts(reply));
+    if (!reply.has_sass_counts()) {
+      ASSIGN_OR_RETURN(*reply.mutable_evidence(), device_.CollectEvidence());
+    }
   }
   return absl::OkStatus();
 }

@@ -30,7 +30,9 @@ class Runner {
                                      const std::vector<UniqueFd>& descriptors);
 
  private:
-  absl::Status Load(const sassay::worker::LoadCandidate& load);
+  absl::Status Load(const sassay::worker::LoadCandidate& load, sassay::worker::RunnerReply& reply);
+  // COUNTED on a device that runs SASS; nothing otherwise.
+  absl::Status TakeSassCounts(sassay::worker::RunnerReply& reply);
   absl::Status Setup(const sassay::worker::RunSetup& setup, sassay::worker::RunnerReply& reply);
   absl::Status Steady(const sassay::worker::RunSteady& steady, sassay::worker::RunnerReply& reply);
   void Report(device::Execution execution, sassay::worker::RunnerReply& reply);

@@ -75,6 +75,18 @@ TEST_F(RunnerTest, CountedCallBringsEvidenceAndTimedCallSamples) {
   EXPECT_EQ(timed.candidate().samples_ns_size(), 5);
 }
 
+TEST_F(RunnerTest, DeviceThatRunsSassTellsTheCrcOnceItIsLoadedAndTheCountsAfterTheCall) {
+  device_.runs_sass = true;
+  KernelEnds({});
+  Runner runner(device_, worker::RUN_MODE_COUNTED, [] { return ""; });
+  const auto loaded = runner.Answer(LoadRequest("RUN_MODE_COUNTED"), {});
+  EXPECT_EQ(loaded.sass_counts().cubin_crc(), 1u);
+  for (const char* request : {"bind {}", "setup { deadline_ns: 1000000000 }"}) runner.Answer(Request(request), {});
+  const auto called = runner.Answer(Request("steady { deadline_ns: 1000000000 }"), {});
+  EXPECT_EQ(called.sass_counts().launches(0).launches(), 1u);
+  EXPECT_FALSE(called.has_evidence());
+}
+
 TEST_F(RunnerTest, DeviceThatRefusesTheModuleIsARefusalAndNotOurTrouble) {
   device_.load_status = absl::InvalidArgumentError("no kernel image for this GPU");
   Runner runner(device_, worker::RUN_MODE_PLAIN, [] { return ""; });

@@ -43,9 +43,23 @@ void Bound(sassay::v1::Evidence& evidence) {
   for (auto& opcode : *evidence.mutable_opcodes()) {
     Cut(*opcode.mutable_kernel());
     Cut(*opcode.mutable_opcode());
+    opcode.clear_family();
   }
   evidence.clear_family_thread_counts();
+  evidence.clear_tensor_core_flop_share_reason();
+  evidence.clear_launches();
   Cut(*evidence.mutable_reason());
+}
+
+// How many numbers there may be is bounded by the message's size.
+void Bound(sassay::worker::SassCounts& counts) {
+  Cut(*counts.mutable_unavailable());
+  Shorten(*counts.mutable_launches(), RunnerClient::kMaxCountedLaunches);
+  for (auto& launch : *counts.mutable_launches()) {
+    Cut(*launch.mutable_kernel());
+    Shorten(*launch.mutable_functions(), RunnerClient::kMaxCountedFunctions);
+    for (auto& function : *launch.mutable_functions()) Cut(*function.mutable_function());
+  }
 }
 
 // Of a timing only the candidate's samples are the runner's to give.
@@ -78,6 +92,7 @@ void Bound(sassay::worker::RunnerReply& reply) {
   }
   for (auto& placement : *reply.mutable_placements()) Cut(*placement.mutable_buffer());
   if (reply.has_evidence()) Bound(*reply.mutable_evidence());
+  if (reply.has_sass_counts()) Bound(*reply.mutable_sass_counts());
   if (reply.has_timing()) Bound(*reply.mutable_timing());
   if (reply.has_versions()) Bound(*reply.mutable_versions());
 }

@@ -31,6 +31,8 @@ class RunnerClient {
   static constexpr int kMaxFindings = 64;
   static constexpr int kMaxPlacements = 8192;
   static constexpr int kMaxOpcodes = 16384;
+  static constexpr int kMaxCountedLaunches = 10'256;
+  static constexpr int kMaxCountedFunctions = 4096;
   static constexpr int kMaxSamples = 100'000;
   static constexpr size_t kMaxTextBytes = 64 << 10;
 

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/toolchain/vendor_libraries.h"
 #include "profiler_service/wire/gpu_nodes.h"
 #include "profiler_service/wire/runner_sandbox.h"
 #include "spdlog/spdlog.h"
@@ -36,6 +40,23 @@ std::string StableName(absl::string_view device) {
   return gpu.has_value() && !gpu->uuid.empty() ? absl::StrCat("cuda:", gpu->uuid) : std::string(device);
 }
 
+// Where CUPTI is, free of symbolic links; empty where there is none. The runner then says so itself.
+std::string CuptiFolder() {
+  const std::vector<std::string> found = LocateVendorLibrary(VendorLibrary::kCupti);
+  if (found.empty()) return "";
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(found.front(), error);
+  return error ? "" : file.parent_path().string();
+}
+
+// The runner does not search: what it may load is what the service shows it.
+void ShowCupti(WorkerOptions& worker) {
+  const std::string folder = CuptiFolder();
+  if (folder.empty()) return;
+  worker.sandbox->read_only.emplace_back(folder, folder);
+  worker.environment["SASSAY_CUDA_LIBRARY_PATH"] = folder;
+}
+
 }  // namespace
 
 WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string_view device,
@@ -50,6 +71,7 @@ WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string
   std::vector<std::filesystem::path> extra;
   if (!options.launcher.empty()) extra.emplace_back(options.launcher.front());
   worker.sandbox = RunnerSandbox(device, options.runner_program, extra);
+  if (mode == sassay::worker::RUN_MODE_COUNTED && absl::StartsWith(device, "cuda:")) ShowCupti(worker);
   if (!options.writable_directory.empty()) {
     worker.sandbox->writable.emplace_back(options.writable_directory, options.writable_directory);
   }

@@ -106,16 +106,20 @@ CUresult EnqueueFill(const Driver& driver, CUdeviceptr to, uint32_t value, uint3
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(absl::string_view which, sassay::worker::RunMode) {
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(absl::string_view which, sassay::worker::RunMode mode) {
+  absl::StatusOr<std::unique_ptr<SassCounter>> counter = NoCounter();
+  if (mode == sassay::worker::RUN_MODE_COUNTED) counter = OpenSassCounter();
   ASSIGN_OR_RETURN(const Driver* driver, Driver::Get());
-  return OpenWith(*driver, which);
+  return OpenWith(*driver, which, std::move(counter));
 }
 
-absl::StatusOr<std::unique_ptr<Device>> CudaDevice::OpenWith(const Driver& driver, absl::string_view which) {
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::OpenWith(const Driver& driver, absl::string_view which,
+                                                             absl::StatusOr<std::unique_ptr<SassCounter>> counter) {
   ASSIGN_OR_RETURN(const CUdevice device, Locate(driver, which));
   ASSIGN_OR_RETURN(DeviceInfo info, Inspect(driver, device));
   std::unique_ptr<CudaDevice> opened(new CudaDevice(driver, device, std::move(info)));
   RETURN_IF_ERROR(opened->Start());
+  opened->AttachCounter(std::move(counter));
   return std::unique_ptr<Device>(std::move(opened));
 }
 
@@ -136,6 +140,7 @@ absl::Status CudaDevice::Start() {
 CudaDevice::~CudaDevice() {
   if (abandoned_ || context_ == nullptr) return;
   driver_.cuCtxSetCurrent(context_);
+  if (counter_ != nullptr) counter_->Finish().IgnoreError();
   DropStaging();
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
@@ -336,11 +341,38 @@ absl::Status CudaDevice::FlushL2() {
              "flushing the L2 cache");
 }
 
+void CudaDevice::AttachCounter(absl::StatusOr<std::unique_ptr<SassCounter>> counter) {
+  if (!counter.ok()) return NoteCounting(counter.status());
+  counter_ = *std::move(counter);
+  NoteCounting(counter_->Attach(context_, static_cast<uint32_t>(device_)));
+}
+
+void CudaDevice::NoteCounting(const absl::Status& status) {
+  if (status.ok()) return;
+  counting_trouble_ = std::string(status.message());
+  counting_ = false;
+  counter_ = nullptr;
+}
+
 absl::StatusOr<sassay::v1::Evidence> CudaDevice::CollectEvidence() {
-  sassay::v1::Evidence evidence;
-  evidence.set_status(sassay::v1::Evidence::UNAVAILABLE);
-  evidence.set_reason("executed SASS is not counted on a GPU by this version");
-  return evidence;
+  return absl::UnimplementedError("a GPU runs SASS: ask for its counts");
+}
+
+absl::StatusOr<bool> CudaDevice::CountLaunches() { return counting_ = counter_ != nullptr; }
+
+absl::StatusOr<sassay::worker::SassCounts> CudaDevice::CollectSassCounts() {
+  RETURN_IF_ERROR(Enter());
+  sassay::worker::SassCounts counts;
+  if (counting_) {
+    absl::StatusOr<sassay::worker::SassCounts> finished = counter_->Finish();
+    NoteCounting(finished.ok() ? absl::OkStatus() : finished.status());
+    if (finished.ok()) counts = *std::move(finished);
+    counting_ = false;
+    counter_ = nullptr;
+  }
+  counts.set_cubin_crc(cubin_crc_);
+  counts.set_unavailable(counting_trouble_);
+  return counts;
 }
 
 }  // namespace sassay::device::cuda

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "profiler_service/device/cuda/cupti/sass_counter.h"
 #include "profiler_service/device/cuda/driver.h"
 #include "profiler_service/device/cuda/memory.h"
 #include "profiler_service/device/device.h"
@@ -30,8 +31,12 @@ class CudaDevice : public Device {
  public:
   // `which` is an index in PCI order ("0") or a UUID ("GPU-…").
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view which, sassay::worker::RunMode mode);
-  // On a driver of the caller's, which outlives the device: how tests make a GPU fail.
-  static absl::StatusOr<std::unique_ptr<Device>> OpenWith(const Driver& driver, absl::string_view which);
+  // On a driver of the caller's, which outlives the device: how tests make a GPU fail. `counter`: what counts, or why
+  // nothing does.
+  static absl::StatusOr<std::unique_ptr<Device>> OpenWith(
+      const Driver& driver, absl::string_view which,
+      absl::StatusOr<std::unique_ptr<SassCounter>> counter = NoCounter());
+  static absl::Status NoCounter() { return absl::UnavailableError("this device was not opened for counting"); }
   ~CudaDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
@@ -54,8 +59,10 @@ class CudaDevice : public Device {
   absl::Status Enqueue(const Launch& launch) override;
   absl::StatusOr<Execution> Synchronize(absl::Time deadline) override;
 
-  // Always an Evidence that is UNAVAILABLE, with the reason: counting executed SASS takes CUPTI.
+  // UNIMPLEMENTED: a GPU runs SASS.
   absl::StatusOr<sassay::v1::Evidence> CollectEvidence() override;
+  absl::StatusOr<bool> CountLaunches() override;
+  absl::StatusOr<sassay::worker::SassCounts> CollectSassCounts() override;
 
   absl::StatusOr<int> Mark() override;
   absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) override;
@@ -72,6 +79,9 @@ class CudaDevice : public Device {
       : driver_(driver), device_(device), info_(std::move(info)), memory_(driver, device) {}
 
   absl::Status Start();
+  void AttachCounter(absl::StatusOr<std::unique_ptr<SassCounter>> counter);
+  // Counting ends with the first trouble; the run goes on without it.
+  void NoteCounting(const absl::Status& status);
   absl::Status Enter();
   // Waits unless launches are pending.
   absl::Status Settle();
@@ -106,6 +116,11 @@ class CudaDevice : public Device {
   uint64_t flush_bytes_ = 0;
   uint32_t flush_value_ = 0;
   std::string last_kernel_;
+  // Null where nothing is counted (any more), which `counting_trouble_` explains.
+  std::unique_ptr<SassCounter> counter_;
+  std::string counting_trouble_;
+  uint64_t cubin_crc_ = 0;
+  bool counting_ = false;
   // Work of the candidate has been enqueued since the last Synchronize.
   bool pending_ = false;
   // A fault that came out of a call other than Synchronize; reported there.

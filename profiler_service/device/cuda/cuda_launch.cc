@@ -92,7 +92,13 @@ absl::Status CudaDevice::LoadModule(const sassay::v1::Bundle& bundle) {
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(uintptr_t{sizeof(log) - 1})};
   const CUresult result = driver_.cuModuleLoadDataEx(&module_, bundle.cubin().data(), 2, options, values);
-  if (result == CUDA_SUCCESS) return absl::OkStatus();
+  if (result == CUDA_SUCCESS) {
+    if (counter_ == nullptr) return absl::OkStatus();
+    const absl::StatusOr<uint64_t> crc = counter_->CubinCrc(bundle.cubin());
+    cubin_crc_ = crc.value_or(0);
+    NoteCounting(crc.status());
+    return absl::OkStatus();
+  }
   module_ = nullptr;
   const std::string message = absl::StrCat("loading the cubin: ", driver_.Describe(result), log[0] ? "; " : "", log);
   if (IsRefusal(result)) return absl::InvalidArgumentError(message);
@@ -199,6 +205,7 @@ absl::Status CudaDevice::Enqueue(const Launch& launch) {
   config.numAttrs = static_cast<unsigned>(attributes.size());
   std::vector<void*> arguments;
   for (const std::string& bytes : launch.arguments) arguments.push_back(const_cast<char*>(bytes.data()));
+  if (counting_) NoteCounting(counter_->Arm(launch.kernel));
   const CUresult result = driver_.cuLaunchKernelEx(&config, kernel->function, arguments.data(), nullptr);
   if (!IsKernelFault(result)) last_kernel_ = launch.kernel;
   if (IsRefusal(result)) return absl::InvalidArgumentError(absl::StrCat(Text(launch), ": ", driver_.Describe(result)));
@@ -223,6 +230,7 @@ absl::StatusOr<Execution> CudaDevice::Synchronize(absl::Time deadline) {
   if (pending_) execution.device_ns = BusyNanoseconds();
   pending_ = false;
   DropStaging();
+  if (counting_) NoteCounting(counter_->Take());
   return execution;
 }
 

@@ -24,14 +24,15 @@ const judge::StateOptions& Options() {
 
 class FakeRunner : public CandidateRunner {
  public:
-  explicit FakeRunner(FakeKernel kernel) : kernel_(std::move(kernel)) {}
+  FakeRunner(FakeKernel kernel, RunnerReply load_reply)
+      : kernel_(std::move(kernel)), load_reply_(std::move(load_reply)) {}
   ~FakeRunner() override {
     for (const auto& [address, size] : mappings_) munmap(address, size);
   }
 
   absl::StatusOr<RunnerReply> Load(const sassay::v1::Bundle& bundle, sassay::worker::RunMode) override {
     plan_ = bundle.plans(0);
-    return Ended();
+    return load_reply_;
   }
 
   absl::StatusOr<RunnerReply> Bind(absl::Span<const sassay::worker::SharedRegion> regions,
@@ -60,6 +61,7 @@ class FakeRunner : public CandidateRunner {
 
  private:
   const FakeKernel kernel_;
+  const RunnerReply load_reply_;
   sassay::v1::LaunchPlan plan_;
   std::vector<std::pair<char*, size_t>> mappings_;
   Tensors tensors_;
@@ -150,7 +152,7 @@ size_t InProcessJudge::objects() {
 
 absl::StatusOr<std::unique_ptr<CandidateRunner>> FakeWorkers::StartRunner(sassay::worker::RunMode, absl::Time) {
   const size_t turn = std::min<size_t>(started_++, kernels_.size() - 1);
-  return std::unique_ptr<CandidateRunner>(std::make_unique<FakeRunner>(kernels_[turn]));
+  return std::unique_ptr<CandidateRunner>(std::make_unique<FakeRunner>(kernels_[turn], load_reply));
 }
 
 }  // namespace sassay::evaluate

@@ -69,6 +69,9 @@ class FakeWorkers : public Workers {
 
   int started() const { return started_; }
 
+  // How runners answer when they have loaded the candidate.
+  sassay::worker::RunnerReply load_reply = Ended();
+
  private:
   JudgePort& judge_;
   const std::vector<FakeKernel> kernels_;
