@@ -1,5 +1,6 @@
 #include <cmath>
 #include <exception>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -190,8 +191,11 @@ absl::StatusOr<std::vector<int64_t>> AttentionGraph::Build(cudnnHandle_t handle,
   graph_.deselect_workspace_greater_than(static_cast<int64_t>(options.workspace_limit_bytes));
   RETURN_IF_ERROR(FromFrontend(graph_.check_support(), "no engine for this attention"));
   std::vector<int64_t> plans;
+  std::set<std::string> names;
   absl::Status trouble = absl::UnimplementedError("cuDNN: its heuristics propose no plan for this attention");
   for (int64_t i = 0; i < graph_.get_execution_plan_count() && std::ssize(plans) < options.candidates; ++i) {
+    // Both heuristics propose the same plan more often than not.
+    if (!names.insert(PlanName(i)).second) continue;
     const absl::Status built = FromFrontend(graph_.build_plan_at_index(i), "building a plan");
     built.ok() ? plans.push_back(i) : trouble.Update(built);
   }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/workload/definition.h"
 
@@ -14,6 +15,8 @@ namespace {
 using device::cuda::Driver;
 
 constexpr int kRounds = 7;
+// Within it the clock of a loaded GPU has fallen to where the power cap holds it.
+constexpr absl::Duration kWarmUp = absl::Milliseconds(50);
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr uint64_t kPatternBytes = 1 << 20;
 // More than the L2 of any GPU so far.
@@ -119,13 +122,22 @@ absl::StatusOr<double> Trial::Sample(const Run& run) {
   return kNever;
 }
 
+// Loads kernels, and lets the clock fall to where it stays.
+absl::Status Trial::WarmUp(absl::Span<const Run> runs) {
+  const absl::Time enough = absl::Now() + kWarmUp;
+  do {
+    for (const Run& run : runs) RETURN_IF_ERROR(Sample(run).status());
+  } while (absl::Now() < enough);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<double>> Trial::Measure(absl::Span<const Run> runs) {
+  RETURN_IF_ERROR(WarmUp(runs));
   std::vector<std::vector<double>> samples(runs.size());
-  // The first round loads kernels and warms up.
-  for (int round = 0; round <= kRounds; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     for (size_t i = 0; i < runs.size(); ++i) {
       ASSIGN_OR_RETURN(const double sample, Sample(runs[i]));
-      if (round > 0) samples[i].push_back(sample);
+      samples[i].push_back(sample);
     }
   }
   std::vector<double> medians;

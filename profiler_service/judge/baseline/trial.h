@@ -63,6 +63,7 @@ class Trial {
   explicit Trial(const device::cuda::Driver& driver) : driver_(driver) {}
   absl::Status Prepare(const sassay::v1::Workload& workload);
   absl::Status FillRandomly(const DeviceMemory& memory, const std::string& pattern);
+  absl::Status WarmUp(absl::Span<const Run> runs);
   absl::StatusOr<double> Sample(const Run& run);
 
   const device::cuda::Driver& driver_;
