@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -207,6 +208,10 @@ VendorFinding Finding(const Description& description, const VendorSearch& search
   }
   finding.path = loaded->path;
   finding.version = loaded->version;
+  std::set<std::string> passed_over;
+  for (const std::string& file : LocateVendorLibrary(description.library, search)) passed_over.insert(Real(file));
+  passed_over.erase(loaded->path);
+  finding.others.assign(passed_over.begin(), passed_over.end());
   return finding;
 }
 

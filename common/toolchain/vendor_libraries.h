@@ -88,6 +88,8 @@ struct VendorFinding {
   std::string path;     // empty if it is not there
   std::string version;  // empty if it does not tell
   std::string missing;  // why there is none and what mends it; empty if it is there
+  // Further files of a library that were passed over. A newer one may be faster; SASSAY_CUDA_LIBRARY_PATH prefers it.
+  std::vector<std::string> others{};
 };
 
 // cuBLASLt, cuDNN, CUPTI, NVML, and the tools compute-sanitizer, nvdisasm, ncu, cuda-gdb. Loads the libraries and

@@ -103,6 +103,7 @@ TEST_F(VendorLibraries, TheOperatorsFolderIsNotPassedOver) {
 
 TEST_F(VendorLibraries, TheReportHasALineForEachThingFoundOrNot) {
   PutLibrary("toolkit/lib64/libnvidia-ml.so.1");
+  const std::string other = PutLibrary("packages/nvidia/cu13/lib/libnvidia-ml.so.1");
   const std::string sanitizer =
       Put("toolkit/compute-sanitizer/compute-sanitizer", "#!/bin/sh\necho 'Version 2025.3.1.0 (build 1)'\n");
   const std::vector<VendorFinding> findings = FindVendorLibraries(search_);
@@ -112,6 +113,7 @@ TEST_F(VendorLibraries, TheReportHasALineForEachThingFoundOrNot) {
     EXPECT_EQ(finding.path.empty(), !finding.missing.empty()) << finding.name;
     EXPECT_EQ(finding.path.empty(), finding.name != "NVML" && finding.name != "compute-sanitizer") << finding.name;
   }
+  EXPECT_THAT(findings[3].others, ElementsAre(other));
   EXPECT_EQ(findings[4].path, sanitizer);
   EXPECT_EQ(findings[4].version, "2025.3.1.0");
 }

@@ -120,7 +120,11 @@ HostCheck PtxasCheck(const HostFacts& facts) {
 }
 
 HostCheck VendorCheck(const VendorFinding& finding) {
-  if (finding.missing.empty()) return Ok(finding.name, "", finding.version, finding.path);
+  if (finding.missing.empty()) {
+    const std::string others =
+        finding.others.empty() ? "" : absl::StrCat("passed over: ", absl::StrJoin(finding.others, ", "));
+    return Ok(finding.name, others, finding.version, finding.path);
+  }
   const std::pair<std::string, std::string> said = absl::StrSplit(finding.missing, absl::MaxSplits(kMend, 1));
   return Lacking(finding.name, HostCheck::OPTIONAL_MISSING, said.first, finding.purpose, said.second);
 }

@@ -55,6 +55,12 @@ TEST(HostReport, ACompleteHostHasPathsAndVersionsAndNothingToMend) {
   EXPECT_THAT(text, HasSubstr("This host can judge candidates."));
 }
 
+TEST(HostReport, OtherVersionsOfALibraryAreNamed) {
+  HostFacts facts = Complete();
+  facts.vendor[0].others = {"/opt/venv/lib/libcudnn.so.9"};
+  EXPECT_EQ(Find(ReportOnHost({}, facts), "cuDNN").found(), "passed over: /opt/venv/lib/libcudnn.so.9");
+}
+
 TEST(HostReport, AMissingLibraryIsSaidWithWhatItCostsAndWhatMendsIt) {
   HostFacts facts = Complete();
   facts.vendor[0] = {"cuDNN", "attention baselines", "", "",
