@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/workload/definition.h"
 #include "profiler_service/judge/numerics/element.h"
 #include "profiler_service/judge/numerics/pattern.h"
@@ -28,14 +29,6 @@ bool SameNonFinite(double expected, double actual) {
   return std::isnan(expected) ? std::isnan(actual) : expected == actual;
 }
 
-// Sums over one output.
-struct Totals {
-  double error_squares = 0, noise_squares = 0, reference_squares = 0;
-  uint64_t finite = 0;
-  double worst_badness = -1;
-  int64_t worst = 0;
-};
-
 class Comparison {
  public:
   Comparison(const TensorSpec& spec, const Expected& expected, absl::string_view actual, absl::string_view poison,
@@ -48,15 +41,18 @@ class Comparison {
         width_(DTypeBytes(spec.dtype())),
         floating_(IsFloating(spec.dtype())),
         actual_(DecodeDoubles(spec.dtype(), actual)),
-        wrong_(actual_.size(), 0) {
-    report_.set_output(spec.name());
-    report_.set_elements(actual_.size());
-  }
+        wrong_(actual_.size(), 0) {}
 
   Compared Run() {
     for (size_t i = 0; i < actual_.size(); ++i) Element(i);
-    ReportWorst();
-    return Finish();
+    if (!actual_.empty()) {
+      totals_.worst_expected = expected_.values[totals_.worst];
+      totals_.worst_actual = actual_[totals_.worst];
+    }
+    return Conclude(spec_, totals_, tolerance_, [this](bool unwritten) {
+      const std::vector<int64_t> shape(spec_.shape().begin(), spec_.shape().end());
+      return DescribeErrors({shape, expected_.values, actual_, wrong_, unwritten});
+    });
   }
 
  private:
@@ -92,66 +88,33 @@ class Comparison {
     totals_.error_squares += error * error;
     totals_.noise_squares += noise * noise;
     totals_.reference_squares += expected * expected;
-    ++totals_.finite;
-    report_.set_max_abs_error(std::max(report_.max_abs_error(), error));
+    totals_.max_abs_error = std::max(totals_.max_abs_error, error);
     Consider(i, badness, error);
     if (badness > tolerance_.element_multiple) MarkWrong(i);
-    if (PeerRuleFails(expected, actual)) report_.set_peer_rule_wrong(report_.peer_rule_wrong() + 1);
+    totals_.peer_rule_wrong += PeerRuleFails(expected, actual);
   }
 
   void NonFinite(size_t i, double expected, double actual) {
     if (SameNonFinite(expected, actual)) return;
     Consider(i, HUGE_VAL, HUGE_VAL);
     MarkWrong(i);
-    if (std::isfinite(expected)) report_.set_non_finite(report_.non_finite() + 1);
-    report_.set_peer_rule_wrong(report_.peer_rule_wrong() + 1);
+    totals_.non_finite += std::isfinite(expected);
+    ++totals_.peer_rule_wrong;
   }
 
   // Among equally infinite badness (integers, non-finite values) the larger error wins, then the first element.
   void Consider(size_t i, double badness, double error) {
-    const bool worse = badness > totals_.worst_badness || (badness == totals_.worst_badness && error > worst_error_);
+    const bool worse = badness > worst_badness_ || (badness == worst_badness_ && error > worst_error_);
     if (!worse) return;
-    totals_.worst_badness = badness;
+    worst_badness_ = badness;
     totals_.worst = static_cast<int64_t>(i);
     worst_error_ = error;
   }
 
   void MarkWrong(size_t i) {
     wrong_[i] = 1;
-    report_.set_wrong(report_.wrong() + 1);
-    if (StillPoison(i)) report_.set_unwritten(report_.unwritten() + 1);
-  }
-
-  void ReportWorst() {
-    if (actual_.empty()) return;
-    for (int64_t coordinate : IndexOf(spec_, totals_.worst)) report_.add_worst_index(coordinate);
-    report_.set_worst_expected(expected_.values[totals_.worst]);
-    report_.set_worst_actual(actual_[totals_.worst]);
-  }
-
-  Compared Finish() {
-    const double reference = std::sqrt(totals_.reference_squares);
-    const double error = std::sqrt(totals_.error_squares), noise = std::sqrt(totals_.noise_squares);
-    const double scale = reference > 0 ? reference : 1;
-    report_.set_relative_rms_error(error / scale);
-    report_.set_allowed_relative_rms_error(tolerance_.rms_multiple * noise / scale);
-    const bool rms_passed = error <= tolerance_.rms_multiple * noise;
-    const bool passed = rms_passed && report_.wrong() == 0;
-    if (!passed) report_.set_pattern(Pattern(noise > 0 ? error / noise : 0));
-    return {report_, passed, report_.peer_rule_wrong() == 0};
-  }
-
-  std::string Pattern(double ratio) const {
-    const std::vector<int64_t> shape(spec_.shape().begin(), spec_.shape().end());
-    const std::string words = DescribeErrors({shape, expected_.values, actual_, wrong_,
-                                              report_.unwritten() > 0 && 2 * report_.unwritten() >= report_.wrong()});
-    const bool small = ratio > 0 && report_.relative_rms_error() < kSmallError;
-    if (!words.empty() || !small) return words;
-    return absl::StrFormat(
-        "errors are small but everywhere, %.1f times what rounding costs: some step works in lower precision "
-        "(accumulate "
-        "in f32)",
-        ratio);
+    ++totals_.wrong;
+    totals_.unwritten += StillPoison(i);
   }
 
   const TensorSpec& spec_;
@@ -163,11 +126,62 @@ class Comparison {
   const std::vector<double> actual_;
   std::vector<uint8_t> wrong_;
   Totals totals_;
-  double worst_error_ = -1;
-  sassay::v1::OutputComparison report_;
+  double worst_badness_ = -1, worst_error_ = -1;
 };
 
+sassay::v1::OutputComparison ReportOf(const TensorSpec& spec, const Totals& totals) {
+  sassay::v1::OutputComparison report;
+  report.set_output(spec.name());
+  report.set_elements(ElementCount(spec));
+  report.set_wrong(totals.wrong);
+  report.set_non_finite(totals.non_finite);
+  report.set_unwritten(totals.unwritten);
+  report.set_peer_rule_wrong(totals.peer_rule_wrong);
+  report.set_max_abs_error(totals.max_abs_error);
+  if (report.elements() == 0) return report;
+  for (int64_t coordinate : IndexOf(spec, totals.worst)) report.add_worst_index(coordinate);
+  report.set_worst_expected(totals.worst_expected);
+  report.set_worst_actual(totals.worst_actual);
+  return report;
+}
+
+// Where no pattern stands out, the size of small errors says something.
+std::string LowPrecision(double ratio, double relative_error) {
+  if (!(ratio > 0) || relative_error >= kSmallError) return "";
+  return absl::StrFormat(
+      "errors are small but everywhere, %.1f times what rounding costs: some step works in lower precision "
+      "(accumulate "
+      "in f32)",
+      ratio);
+}
+
 }  // namespace
+
+Tolerance ToleranceOf(const Definition& definition, const std::string& output) {
+  Tolerance tolerance;
+  const auto found = definition.tolerance.find(output);
+  if (found == definition.tolerance.end()) return tolerance;
+  tolerance.rms_multiple = found->second.rms_multiple.value_or(kRmsMultiple);
+  tolerance.element_multiple = found->second.element_multiple.value_or(kElementMultiple);
+  return tolerance;
+}
+
+double NoiseOfRms(const Definition& definition, const std::string& output) {
+  const auto found = definition.tolerance.find(output);
+  return found == definition.tolerance.end() ? 0 : found->second.noise_of_rms;
+}
+
+sassay::v1::Finding ModifiedInput(const TensorSpec& spec, uint64_t changed_bytes, uint64_t first_byte) {
+  const auto element = static_cast<int64_t>(first_byte / DTypeBytes(spec.dtype()));
+  sassay::v1::Finding finding;
+  finding.set_code(sassay::v1::VERDICT_CODE_INPUT_MODIFIED);
+  finding.set_buffer(spec.name());
+  finding.set_count(changed_bytes);
+  finding.set_message(absl::StrCat("input ", spec.name(), " was written: ", changed_bytes,
+                                   " bytes differ, the first in ", spec.name(), "[",
+                                   absl::StrJoin(IndexOf(spec, element), ","), "]; inputs must be left as they are"));
+  return finding;
+}
 
 std::vector<int64_t> IndexOf(const TensorSpec& spec, int64_t flat) {
   std::vector<int64_t> index(spec.shape_size());
@@ -176,6 +190,23 @@ std::vector<int64_t> IndexOf(const TensorSpec& spec, int64_t flat) {
     flat /= spec.shape(axis);
   }
   return index;
+}
+
+Compared Conclude(const TensorSpec& spec, const Totals& totals, const Tolerance& tolerance,
+                  const std::function<std::string(bool unwritten)>& describe) {
+  sassay::v1::OutputComparison report = ReportOf(spec, totals);
+  const double reference = std::sqrt(totals.reference_squares), scale = reference > 0 ? reference : 1;
+  const double error = std::sqrt(totals.error_squares), noise = std::sqrt(totals.noise_squares);
+  report.set_relative_rms_error(error / scale);
+  report.set_allowed_relative_rms_error(tolerance.rms_multiple * noise / scale);
+  const bool passed = error <= tolerance.rms_multiple * noise && totals.wrong == 0;
+  if (!passed) {
+    report.set_pattern(describe(totals.unwritten > 0 && 2 * totals.unwritten >= totals.wrong));
+    if (report.pattern().empty()) {
+      report.set_pattern(LowPrecision(noise > 0 ? error / noise : 0, report.relative_rms_error()));
+    }
+  }
+  return {report, passed, totals.peer_rule_wrong == 0};
 }
 
 Compared CompareOutput(const TensorSpec& spec, const Expected& expected, absl::string_view actual,

@@ -28,10 +28,12 @@
 #define SASSAY_PROFILER_SERVICE_JUDGE_NUMERICS_COMPARE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/workload/definition.h"
 #include "sassay/v1/verdict.pb.h"
 #include "sassay/v1/workload.pb.h"
 
@@ -55,12 +57,35 @@ struct Tolerance {
   double element_multiple = kElementMultiple;
 };
 
+// The definition's multiples for an output, or the judge's own.
+Tolerance ToleranceOf(const Definition& definition, const std::string& output);
+// What the definition says honest arithmetic adds to an output, as a fraction of its reference's rms.
+double NoiseOfRms(const Definition& definition, const std::string& output);
+
 // One output's comparison. `poison` is what the output held before the launch, same size as `actual`.
 struct Compared {
   sassay::v1::OutputComparison report;
   bool passed = false;
   bool peer_rule_passed = false;
 };
+
+// What comparing one output adds up to, wherever its elements are.
+struct Totals {
+  double error_squares = 0, noise_squares = 0, reference_squares = 0;  // over elements that are finite on both sides
+  double max_abs_error = 0;
+  uint64_t wrong = 0, non_finite = 0, unwritten = 0, peer_rule_wrong = 0;
+  // The worst element: most times its noise; among equals the larger error, then the first.
+  int64_t worst = 0;
+  double worst_expected = 0, worst_actual = 0;
+};
+
+// The rule, applied to the totals. `describe` says where errors are and what they look like, given whether most wrong
+// elements were never written; it is called where the output fails.
+Compared Conclude(const sassay::v1::TensorSpec& spec, const Totals& totals, const Tolerance& tolerance,
+                  const std::function<std::string(bool unwritten)>& describe);
+
+// An input that changed: how many bytes, and the first.
+sassay::v1::Finding ModifiedInput(const sassay::v1::TensorSpec& spec, uint64_t changed_bytes, uint64_t first_byte);
 
 // Coordinates of an element, outermost axis first.
 std::vector<int64_t> IndexOf(const sassay::v1::TensorSpec& spec, int64_t flat);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,8 +25,6 @@ constexpr double kUnrelated = 0.3;
 // Nearer to "the same" than this is rounding.
 constexpr double kSame = 0.95;
 
-using Predicate = std::function<bool(size_t)>;
-
 std::vector<std::string> AxisNames(size_t rank) {
   switch (rank) {
     case 1:
@@ -46,21 +43,96 @@ std::vector<std::string> AxisNames(size_t rank) {
   }
 }
 
+// Coordinates of an element from the last axis to the first.
+template <typename Visit>
+void ForCoordinates(const std::vector<int64_t>& shape, size_t flat, Visit visit) {
+  auto rest = static_cast<int64_t>(flat);
+  for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) visit(axis, rest % shape[axis]);
+}
+
+// ---- facts, on the CPU ----
+
+void NotePlace(size_t flat, ErrorFacts& facts) {
+  const size_t rank = facts.shape.size();
+  int64_t row = 0, column = 0;
+  ForCoordinates(facts.shape, flat, [&](size_t axis, int64_t coordinate) {
+    facts.hits[axis][coordinate] = 1;
+    if (axis + 1 == rank) column = coordinate;
+    if (axis + 2 == rank) row = coordinate;
+  });
+  facts.above += column > row;
+  facts.below += column < row;
+  facts.low_row = std::min(facts.low_row, row);
+  facts.high_row = std::max(facts.high_row, row);
+  facts.low_column = std::min(facts.low_column, column);
+  facts.high_column = std::max(facts.high_column, column);
+}
+
+void NoteValues(double actual, double expected, ErrorFacts& facts) {
+  if (facts.wrong == 0) facts.first_actual = actual;
+  ++facts.wrong;
+  facts.nan += std::isnan(actual);
+  facts.not_finite += !std::isfinite(actual) || !std::isfinite(expected);
+  facts.product += actual * expected;
+  facts.expected_squares += expected * expected;
+  facts.actual_squares += actual * actual;
+  facts.difference += actual - expected;
+}
+
+ErrorFacts FactsOf(const ErrorField& field) {
+  ErrorFacts facts;
+  facts.shape = field.shape;
+  facts.unwritten = field.unwritten;
+  for (int64_t extent : field.shape) facts.hits.emplace_back(extent, 0);
+  for (size_t i = 0; i < field.expected.size(); ++i) {
+    const double expected = field.expected[i];
+    if (std::isfinite(expected)) facts.reference_squares += expected * expected;
+    if (!field.wrong[i]) continue;
+    NoteValues(field.actual[i], expected, facts);
+    NotePlace(i, facts);
+  }
+  return facts;
+}
+
+// Expected value at the mirrored place of the last two axes.
+size_t Mirrored(size_t i, size_t n) {
+  const size_t tile = n * n, base = i / tile * tile, row = i % tile / n, column = i % n;
+  return base + column * n + row;
+}
+
+void Try(const ErrorField& field, const Explanations& tried, size_t i, Fits& fits) {
+  const double actual = field.actual[i], expected = field.expected[i];
+  const auto alike = [&](double value) { return std::fabs(actual - value) <= tried.likeness; };
+  fits.constant += actual == tried.constant;
+  if (tried.factor.has_value()) fits.factor += std::fabs(actual - *tried.factor * expected) <= tried.factor_slack;
+  fits.offset += alike(expected + tried.offset);
+  if (tried.square) fits.mirrored += alike(field.expected[Mirrored(i, static_cast<size_t>(field.shape.back()))]);
+  const auto distances = NeighbourDistances(field.shape);
+  for (size_t neighbour = 0; neighbour < kNeighbours; ++neighbour) {
+    const int64_t from = static_cast<int64_t>(i) + distances[neighbour];
+    if (from < 0 || from >= static_cast<int64_t>(field.expected.size())) continue;
+    ++fits.shiftable[neighbour];
+    fits.shifted[neighbour] += alike(field.expected[from]);
+  }
+}
+
+// Least squares of actual on expected over the wrong elements.
+absl::optional<double> BestFactor(const ErrorFacts& facts) {
+  if (facts.not_finite > 0 || facts.wrong < kFewest || facts.expected_squares == 0) return absl::nullopt;
+  return facts.product / facts.expected_squares;
+}
+
+// ---- words ----
+
 class Describer {
  public:
-  explicit Describer(const ErrorField& field) : field_(field), names_(AxisNames(field.shape.size())) {
-    for (size_t i = 0; i < field.wrong.size(); ++i) {
-      if (field.wrong[i]) wrong_.push_back(i);
-    }
-    double squares = 0;
-    for (double value : field.expected) squares += std::isfinite(value) ? value * value : 0;
-    scale_ = field.expected.empty() ? 0 : std::sqrt(squares / static_cast<double>(field.expected.size()));
-  }
+  Describer(const ErrorFacts& facts, const Explanations& tried, const Fits& fits)
+      : facts_(facts), tried_(tried), fits_(fits), names_(AxisNames(facts.shape.size())) {}
 
   std::string Describe() const {
-    if (wrong_.empty()) return "";
+    if (facts_.wrong == 0) return "";
     std::vector<std::string> words;
-    const std::string look = field_.unwritten ? "" : Look();
+    const std::string look = facts_.unwritten ? "" : Look();
     const std::string place = Place();
     if (!look.empty()) words.push_back(look);
     if (!place.empty()) words.push_back(place);
@@ -79,59 +151,28 @@ class Describer {
     return "";
   }
 
-  bool Alike(double a, double b) const { return std::fabs(a - b) <= kLikeness * scale_ + 1e-30; }
-
-  // Share of wrong elements for which `holds`.
-  double Share(const Predicate& holds) const {
-    size_t count = 0;
-    for (size_t i : wrong_) count += holds(i);
-    return static_cast<double>(count) / static_cast<double>(wrong_.size());
+  // Whether an explanation fits as good as all wrong elements.
+  bool Believed(uint64_t fitting) const {
+    return static_cast<double>(fitting) >= kBelief * static_cast<double>(facts_.wrong);
   }
 
   std::string Constant() const {
-    const double first = field_.actual[wrong_.front()];
-    if (wrong_.size() < kFewest) return "";
-    if (Share([&](size_t i) { return std::isnan(field_.actual[i]); }) == 1) return "every wrong element is NaN";
-    if (Share([&](size_t i) { return field_.actual[i] == first; }) < 1) return "";
-    if (first == 0) return "every wrong element is zero";
-    return absl::StrFormat("every wrong element is the constant %g", first);
-  }
-
-  // Expected value at the mirrored place of the last two axes.
-  size_t Mirrored(size_t i) const {
-    const size_t n = static_cast<size_t>(field_.shape.back()), tile = n * n;
-    const size_t base = i / tile * tile, row = i % tile / n, column = i % n;
-    return base + column * n + row;
+    if (facts_.wrong < kFewest) return "";
+    if (facts_.nan == facts_.wrong) return "every wrong element is NaN";
+    if (fits_.constant < facts_.wrong) return "";
+    if (tried_.constant == 0) return "every wrong element is zero";
+    return absl::StrFormat("every wrong element is the constant %g", tried_.constant);
   }
 
   std::string Transposed() const {
-    const size_t rank = field_.shape.size();
-    if (rank < 2 || field_.shape[rank - 1] != field_.shape[rank - 2] || wrong_.size() < kFewest) return "";
-    const double share = Share([&](size_t i) { return Alike(field_.actual[i], field_.expected[Mirrored(i)]); });
-    return share >= kBelief ? "expected and actual look transposed" : "";
+    if (!tried_.square || facts_.wrong < kFewest) return "";
+    return Believed(fits_.mirrored) ? "expected and actual look transposed" : "";
   }
 
-  // Least squares of actual on expected over the wrong elements.
-  absl::optional<double> BestFactor() const {
-    double dot = 0, squares = 0;
-    for (size_t i : wrong_) {
-      if (!std::isfinite(field_.actual[i]) || !std::isfinite(field_.expected[i])) return absl::nullopt;
-      dot += field_.actual[i] * field_.expected[i];
-      squares += field_.expected[i] * field_.expected[i];
-    }
-    if (wrong_.size() < kFewest || squares == 0) return absl::nullopt;
-    return dot / squares;
-  }
-
+  // A factor explains little where values of the noise's size would do as well.
   std::string Factor() const {
-    const absl::optional<double> factor = BestFactor();
-    if (!factor.has_value() || std::fabs(*factor) < 1e-3 || std::fabs(*factor - 1) < 5e-3) return "";
-    const double slack = kLikeness * scale_ * std::max(1.0, std::fabs(*factor));
-    const double share =
-        Share([&](size_t i) { return std::fabs(field_.actual[i] - *factor * field_.expected[i]) <= slack; });
-    // A factor explains little where values of the noise's size would do as well.
-    if (share < kBelief) return "";
-    return absl::StrCat("actual = expected x ", Short(*factor), MeaningOfFactor(*factor));
+    if (!tried_.factor.has_value() || !Believed(fits_.factor)) return "";
+    return absl::StrCat("actual = expected x ", Short(*tried_.factor), MeaningOfFactor(*tried_.factor));
   }
 
   static std::string Short(double value) {
@@ -145,7 +186,7 @@ class Describer {
     if (is(-1)) return " (wrong sign)";
     if (is(1 / std::log(2.0))) return " (log2 where the natural logarithm is asked for)";
     if (is(std::log(2.0))) return " (a missing factor log2(e), or ln 2 too many)";
-    for (auto axis = field_.shape.rbegin(); axis != field_.shape.rend(); ++axis) {
+    for (auto axis = facts_.shape.rbegin(); axis != facts_.shape.rend(); ++axis) {
       const double extent = static_cast<double>(*axis);
       if (extent < 4) continue;
       if (is(std::sqrt(extent))) return absl::StrFormat(" (missing scale 1/sqrt(%d))", *axis);
@@ -157,52 +198,30 @@ class Describer {
   }
 
   std::string Offset() const {
-    double sum = 0;
-    for (size_t i : wrong_) sum += field_.actual[i] - field_.expected[i];
-    const double mean = sum / static_cast<double>(wrong_.size());
-    if (wrong_.size() < kFewest || !std::isfinite(mean) || std::fabs(mean) <= 2 * kLikeness * scale_) return "";
-    const double share = Share([&](size_t i) { return Alike(field_.actual[i], field_.expected[i] + mean); });
-    return share >= kBelief ? absl::StrFormat("actual = expected %s %.4g", mean < 0 ? "-" : "+", std::fabs(mean)) : "";
+    const double mean = tried_.offset;
+    if (facts_.wrong < kFewest || !std::isfinite(mean) || std::fabs(mean) <= 2 * kLikeness * facts_.scale()) return "";
+    if (!Believed(fits_.offset)) return "";
+    return absl::StrFormat("actual = expected %s %.4g", mean < 0 ? "-" : "+", std::fabs(mean));
   }
 
   std::string Shifted() const {
-    if (wrong_.size() < kFewest || field_.shape.size() < 2) return "";
-    const int64_t columns = field_.shape.back();
-    for (const auto& [step, words] : {std::pair<int64_t, const char*>{1, "column"}, {columns, "row"}}) {
-      for (int64_t sign : {1, -1}) {
-        if (ShiftExplains(sign * step)) {
-          return absl::StrFormat("actual is expected shifted by one %s (off by one)", words);
-        }
-      }
+    if (facts_.wrong < kFewest || facts_.shape.size() < 2) return "";
+    for (size_t neighbour = 0; neighbour < kNeighbours; ++neighbour) {
+      // The edge that was shifted in may hold anything.
+      const auto compared = static_cast<double>(fits_.shiftable[neighbour]);
+      if (compared < kFewest || static_cast<double>(fits_.shifted[neighbour]) < 0.9 * compared) continue;
+      return absl::StrFormat("actual is expected shifted by one %s (off by one)", neighbour < 2 ? "column" : "row");
     }
     return "";
-  }
-
-  bool ShiftExplains(int64_t distance) const {
-    const auto size = static_cast<int64_t>(field_.expected.size());
-    size_t alike = 0, compared = 0;
-    for (size_t i : wrong_) {
-      const int64_t from = static_cast<int64_t>(i) + distance;
-      if (from < 0 || from >= size) continue;
-      ++compared;
-      alike += Alike(field_.actual[i], field_.expected[from]);
-    }
-    // The edge that was shifted in may hold anything.
-    return compared >= kFewest && static_cast<double>(alike) >= 0.9 * static_cast<double>(compared);
   }
 
   // How actual goes with expected where nothing simpler explains it: no relation means wrong indices, a strong one
   // means a wrong formula.
   std::string Relation() const {
-    double mixed = 0, expected = 0, actual = 0;
-    for (size_t i : wrong_) {
-      if (!std::isfinite(field_.actual[i]) || !std::isfinite(field_.expected[i])) return "";
-      mixed += field_.actual[i] * field_.expected[i];
-      expected += field_.expected[i] * field_.expected[i];
-      actual += field_.actual[i] * field_.actual[i];
-    }
-    if (wrong_.size() < kFewestForRelation || expected == 0 || actual == 0) return "";
-    const double correlation = mixed / std::sqrt(expected) / std::sqrt(actual), size = std::sqrt(actual / expected);
+    const double expected = facts_.expected_squares, actual = facts_.actual_squares;
+    if (facts_.not_finite > 0 || facts_.wrong < kFewestForRelation || expected == 0 || actual == 0) return "";
+    const double correlation = facts_.product / std::sqrt(expected) / std::sqrt(actual);
+    const double size = std::sqrt(actual / expected);
     if (correlation > kSame && size > kSame && size < 1 / kSame) return "";
     if (std::fabs(correlation) >= kUnrelated) {
       return absl::StrFormat("actual follows expected (correlation %.2f) and is %.3g times as large", correlation,
@@ -216,17 +235,11 @@ class Describer {
 
   // ---- where the errors are ----
 
-  int64_t Coordinate(size_t flat, size_t axis) const {
-    int64_t rest = static_cast<int64_t>(flat);
-    for (size_t later = field_.shape.size() - 1; later > axis; --later) rest /= field_.shape[later];
-    return rest % field_.shape[axis];
-  }
-
   std::string Place() const {
-    if (wrong_.size() == field_.wrong.size()) return "every element is wrong";
-    if (wrong_.size() == 1) return "a single element is wrong";
+    if (facts_.wrong == facts_.elements()) return "every element is wrong";
+    if (facts_.wrong == 1) return "a single element is wrong";
     std::vector<std::string> conditions;
-    for (size_t axis = 0; axis < field_.shape.size(); ++axis) {
+    for (size_t axis = 0; axis < facts_.shape.size(); ++axis) {
       const std::string condition = AxisCondition(axis);
       if (!condition.empty()) conditions.push_back(condition);
     }
@@ -236,9 +249,8 @@ class Describer {
   }
 
   std::string AxisCondition(size_t axis) const {
-    const int64_t extent = field_.shape[axis];
-    std::vector<uint8_t> hit(extent, 0);
-    for (size_t i : wrong_) hit[Coordinate(i, axis)] = 1;
+    const int64_t extent = facts_.shape[axis];
+    const std::vector<uint8_t>& hit = facts_.hits[axis];
     const int64_t hits = std::count(hit.begin(), hit.end(), 1);
     if (hits == extent) return "";
     const int64_t first = std::find(hit.begin(), hit.end(), 1) - hit.begin();
@@ -254,7 +266,7 @@ class Describer {
   }
 
   // Whether errors scattered at random would hardly all have fallen into this share of an axis.
-  bool Significant(double share) const { return std::pow(share, static_cast<double>(wrong_.size())) < 1e-3; }
+  bool Significant(double share) const { return std::pow(share, static_cast<double>(facts_.wrong)) < 1e-3; }
 
   static std::string Range(const std::string& name, int64_t first, int64_t last, int64_t extent) {
     if (first == 0 && last == extent - 1) return "";
@@ -275,42 +287,71 @@ class Describer {
   }
 
   std::string Diagonal() const {
-    const size_t rank = field_.shape.size();
-    if (rank < 2 || field_.shape[rank - 1] < 4 || field_.shape[rank - 2] < 4 || wrong_.size() < kFewest) return "";
-    bool above = true, below = true;
-    for (size_t i : wrong_) {
-      const int64_t row = Coordinate(i, rank - 2), column = Coordinate(i, rank - 1);
-      above &= column > row;
-      below &= column < row;
-    }
+    const size_t rank = facts_.shape.size();
+    if (rank < 2 || facts_.shape[rank - 1] < 4 || facts_.shape[rank - 2] < 4 || facts_.wrong < kFewest) return "";
     const std::string &row = names_[rank - 2], &column = names_[rank - 1];
-    if (above && Significant(0.5) && !ImpliedByRange(true)) return absl::StrFormat("%s > %s", column, row);
-    if (below && Significant(0.5) && !ImpliedByRange(false)) return absl::StrFormat("%s < %s", column, row);
+    // Errors in one corner are above the diagonal for another reason.
+    const bool above = facts_.above == facts_.wrong && facts_.low_column <= facts_.high_row;
+    const bool below = facts_.below == facts_.wrong && facts_.low_row <= facts_.high_column;
+    if (above && Significant(0.5)) return absl::StrFormat("%s > %s", column, row);
+    if (below && Significant(0.5)) return absl::StrFormat("%s < %s", column, row);
     return "";
   }
 
-  // Errors in one corner are above the diagonal for another reason.
-  bool ImpliedByRange(bool above) const {
-    const size_t rank = field_.shape.size();
-    int64_t low[2] = {INT64_MAX, INT64_MAX}, high[2] = {-1, -1};
-    for (size_t i : wrong_) {
-      for (size_t k = 0; k < 2; ++k) {
-        const int64_t at = Coordinate(i, rank - 2 + k);
-        low[k] = std::min(low[k], at);
-        high[k] = std::max(high[k], at);
-      }
-    }
-    return above ? low[1] > high[0] : low[0] > high[1];
-  }
-
-  const ErrorField& field_;
+  const ErrorFacts& facts_;
+  const Explanations& tried_;
+  const Fits& fits_;
   const std::vector<std::string> names_;
-  std::vector<size_t> wrong_;
-  double scale_ = 0;
 };
 
 }  // namespace
 
-std::string DescribeErrors(const ErrorField& field) { return Describer(field).Describe(); }
+uint64_t ErrorFacts::elements() const {
+  uint64_t product = 1;
+  for (int64_t extent : shape) product *= static_cast<uint64_t>(extent);
+  return product;
+}
+
+double ErrorFacts::scale() const {
+  const uint64_t count = elements();
+  return count == 0 ? 0 : std::sqrt(reference_squares / static_cast<double>(count));
+}
+
+std::array<int64_t, kNeighbours> NeighbourDistances(const std::vector<int64_t>& shape) {
+  const int64_t columns = shape.empty() ? 1 : shape.back();
+  return {1, -1, columns, -columns};
+}
+
+Explanations ExplanationsOf(const ErrorFacts& facts) {
+  Explanations tried;
+  const size_t rank = facts.shape.size();
+  tried.constant = facts.first_actual;
+  tried.likeness = kLikeness * facts.scale() + 1e-30;
+  tried.factor = BestFactor(facts);
+  // Near 1 it is rounding, near 0 nothing of the expected values is left.
+  if (tried.factor.has_value() && (std::fabs(*tried.factor) < 1e-3 || std::fabs(*tried.factor - 1) < 5e-3)) {
+    tried.factor.reset();
+  }
+  if (tried.factor.has_value()) {
+    tried.factor_slack = kLikeness * facts.scale() * std::max(1.0, std::fabs(*tried.factor));
+  }
+  tried.offset = facts.wrong == 0 ? 0 : facts.difference / static_cast<double>(facts.wrong);
+  tried.square = rank >= 2 && facts.shape[rank - 1] == facts.shape[rank - 2];
+  return tried;
+}
+
+std::string DescribeErrors(const ErrorFacts& facts, const Explanations& tried, const Fits& fits) {
+  return Describer(facts, tried, fits).Describe();
+}
+
+std::string DescribeErrors(const ErrorField& field) {
+  const ErrorFacts facts = FactsOf(field);
+  const Explanations tried = ExplanationsOf(facts);
+  Fits fits;
+  for (size_t i = 0; i < field.wrong.size(); ++i) {
+    if (field.wrong[i]) Try(field, tried, i, fits);
+  }
+  return DescribeErrors(facts, tried, fits);
+}
 
 }  // namespace sassay::judge
