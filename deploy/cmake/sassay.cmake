@@ -135,3 +135,41 @@ function(sassay_benchmark name)
   add_custom_target(run_${name} COMMAND ${name} DEPENDS ${name} USES_TERMINAL)
   add_dependencies(bench run_${name})
 endfunction()
+
+# sassay_cuda_module(NAME SOURCE module.cu): device code of our own as a library. nvcc makes one fatbin of it, with SASS for
+# sm_90a and PTX that the driver compiles for any GPU since sm_80; the program finds its bytes between the symbols NAME_begin
+# and NAME_end. Arithmetic is exactly what the source says (no contraction), so that CPU and GPU give the same bits.
+set(SASSAY_CUDA_MODULE_FLAGS -std=c++17 --fmad=false -I${PROJECT_SOURCE_DIR})
+function(sassay_cuda_module name)
+  cmake_parse_arguments(ARG "" "SOURCE" "" ${ARGN})
+  set(image ${CMAKE_CURRENT_BINARY_DIR}/${name}.fatbin)
+  add_custom_command(
+    OUTPUT ${image}
+    COMMAND ${SASSAY_NVCC} -fatbin ${SASSAY_CUDA_MODULE_FLAGS} -gencode arch=compute_90a,code=sm_90a
+            -gencode arch=compute_80,code=compute_80 -MD -MF ${image}.d -MT ${image} -o ${image}
+            ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE}
+    DEPENDS ${ARG_SOURCE}
+    DEPFILE ${image}.d
+    COMMENT "nvcc ${ARG_SOURCE}"
+    VERBATIM)
+  set(embedding ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  file(CONFIGURE OUTPUT ${embedding} CONTENT [[
+asm(R"(
+.section .rodata
+.balign 64
+.global @name@_begin
+.hidden @name@_begin
+@name@_begin:
+.incbin "@image@"
+.global @name@_end
+.hidden @name@_end
+@name@_end:
+.byte 0
+.previous
+)");
+]] @ONLY)
+  # ccache sees the source alone, not what it includes behind the compiler's back.
+  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS ${image})
+  add_library(${name} STATIC ${embedding})
+  set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
+endfunction()

@@ -3,26 +3,19 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
-#include "common/workload/definition.h"
 #include "profiler_service/device/poison.h"
 #include "profiler_service/judge/numerics/compare.h"
 
 namespace sassay::judge {
 namespace {
 
-using sassay::v1::TensorSpec;
 using sassay::worker::JudgeReply;
 
 std::string PoisonPattern(uint64_t size, uint64_t seed) {
   std::string pattern(size, '\0');
   device::FillPoison(absl::MakeSpan(pattern.data(), pattern.size()), seed);
   return pattern;
-}
-
-std::string ElementName(const TensorSpec& spec, int64_t flat) {
-  return absl::StrCat(spec.name(), "[", absl::StrJoin(IndexOf(spec, flat), ","), "]");
 }
 
 }  // namespace
@@ -51,14 +44,8 @@ void Comparison::CheckInput(const SeenTensor& seen, JudgeReply& reply) const {
   if (first == before.end()) return;
   uint64_t changed = 0;
   for (size_t i = 0; i < before.size(); ++i) changed += before[i] != seen.bytes[i];
-  const TensorSpec& spec = workload_.inputs(seen.tensor);
-  const int64_t element = (first - before.begin()) / static_cast<int64_t>(DTypeBytes(spec.dtype()));
-  sassay::v1::Finding* finding = reply.add_findings();
-  finding->set_code(sassay::v1::VERDICT_CODE_INPUT_MODIFIED);
-  finding->set_buffer(spec.name());
-  finding->set_count(changed);
-  finding->set_message(absl::StrCat("input ", spec.name(), " was written: ", changed, " bytes differ, the first in ",
-                                    ElementName(spec, element), "; inputs must be left as they are"));
+  *reply.add_findings() =
+      ModifiedInput(workload_.inputs(seen.tensor), changed, static_cast<uint64_t>(first - before.begin()));
 }
 
 void Comparison::CheckOutput(const SeenTensor& seen, const Expected& expected, JudgeReply& reply) const {

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "profiler_service/device/device.h"
+#include "profiler_service/judge/gpu/kernels.h"
 #include "sassay/v1/verdict.pb.h"
 
 namespace sassay::judge {
@@ -24,9 +25,10 @@ inline constexpr uint64_t kGuardBytes = 64 << 10;
 // device's trouble; what a candidate did to guards is a Finding.
 class GuardedBuffer {
  public:
-  // `name` is the tensor's, for findings; `guard_seed` the pattern of the guards.
+  // `name` is the tensor's, for findings; `guard_seed` the pattern of the guards. With `kernels` (which outlive it; may
+  // be null) patterns are written and checked on the device.
   static absl::StatusOr<GuardedBuffer> Create(device::Device& device, absl::string_view name, uint64_t size_bytes,
-                                              uint64_t guard_seed);
+                                              uint64_t guard_seed, gpu::Kernels* kernels = nullptr);
   GuardedBuffer(GuardedBuffer&& other) noexcept;
   GuardedBuffer& operator=(GuardedBuffer&&) = delete;
   ~GuardedBuffer();
@@ -36,6 +38,8 @@ class GuardedBuffer {
   uint64_t object_bytes() const { return memory_.object_bytes; }
   uint64_t offset_bytes() const { return kGuardBytes; }
   uint64_t size_bytes() const { return size_bytes_; }
+  // The tensor's first byte on the device.
+  device::DeviceAddress address() const { return memory_.address + kGuardBytes; }
 
   absl::Status Write(absl::string_view bytes);
   absl::Status Poison(uint64_t seed);
@@ -45,8 +49,17 @@ class GuardedBuffer {
   absl::StatusOr<absl::optional<sassay::v1::Finding>> CheckGuards() const;
 
  private:
+  // Changed bytes of one guard.
+  struct Damage {
+    uint64_t bytes = 0;
+    uint64_t nearest = 0;  // distance from the tensor, 0 for the adjacent byte
+  };
+
   GuardedBuffer(device::Device& device, absl::string_view name, uint64_t size_bytes, uint64_t guard_seed,
-                device::SharedMemory memory);
+                gpu::Kernels* kernels, device::SharedMemory memory);
+  sassay::v1::Finding Describe(const Damage& before, const Damage& behind) const;
+  absl::Status FillGuard(uint64_t offset, uint64_t size);
+  absl::StatusOr<Damage> CheckGuard(uint64_t offset, uint64_t size) const;
   absl::StatusOr<std::string> ReadRange(uint64_t offset, uint64_t size) const;
   std::string GuardPattern(uint64_t offset, uint64_t size) const;
 
@@ -54,6 +67,7 @@ class GuardedBuffer {
   std::string name_;
   uint64_t size_bytes_;
   uint64_t guard_seed_;
+  gpu::Kernels* kernels_;
   device::SharedMemory memory_;
 };
 

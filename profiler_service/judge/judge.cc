@@ -28,8 +28,13 @@ uint64_t Mix(uint64_t a, uint64_t b) { return device::PoisonWord(a, b) ^ (a * 0x
 
 }  // namespace
 
-Judge::Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes)
-    : device_(device), cache_(options, cache_bytes) {}
+Judge::Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes,
+             std::unique_ptr<gpu::Examiner> examiner)
+    : device_(device), cache_(options, cache_bytes), examiner_(std::move(examiner)) {}
+
+bool Judge::OnDevice(const sassay::v1::Workload& workload) const {
+  return examiner_ != nullptr && examiner_->Takes(workload);
+}
 
 JudgeReply Judge::Ready() const {
   JudgeReply reply;
@@ -44,6 +49,7 @@ JudgeReply Judge::Ready() const {
   device->set_driver_version(device_.info().driver_version);
   device->set_multiprocessors(device_.info().multiprocessors);
   device->set_memory_bytes(device_.info().memory_bytes);
+  if (examiner_ != nullptr) device->set_judge_bytes(examiner_->reserved_bytes());
   device->mutable_attributes()->insert(device_.info().attributes.begin(), device_.info().attributes.end());
   return reply;
 }
@@ -71,7 +77,8 @@ Judge::Work Judge::Prework(const JudgeRequest& request) {
   if (request.has_refill()) {
     return MakeState(found->second.workload, request.refill().seed(), request.refill().distribution());
   }
-  return request.has_compare() ? CompareLater(found->second) : nullptr;
+  const bool later = request.has_compare() && found->second.device_state == nullptr;
+  return later ? CompareLater(found->second) : nullptr;
 }
 
 Judge::Work Judge::CompareLater(Case& c) {
@@ -86,7 +93,7 @@ Judge::Work Judge::CompareLater(Case& c) {
 }
 
 Judge::Work Judge::MakeState(const sassay::v1::Workload& workload, uint64_t seed, const std::string& distribution) {
-  if (cache_.Find(workload, seed, distribution) != nullptr) return nullptr;
+  if (OnDevice(workload) || cache_.Find(workload, seed, distribution) != nullptr) return nullptr;
   return [this, workload, seed, distribution](const std::atomic<bool>& stop) -> std::shared_ptr<const void> {
     auto state = cache_.Get(workload, seed, distribution, &stop);
     return state.ok() ? *std::move(state) : nullptr;
@@ -100,7 +107,8 @@ absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std
       return Prepare(id, request.prepare(), reply, descriptors);
     case JudgeRequest::kRefill: {
       ASSIGN_OR_RETURN(Case * c, Find(id, reply));
-      return Fill(*c, request.refill().seed(), request.refill().distribution(), reply);
+      RETURN_IF_ERROR(TakeState(*c, request.refill().seed(), request.refill().distribution(), reply));
+      return Fill(*c, request.refill().seed());
     }
     case JudgeRequest::kCompare: {
       ASSIGN_OR_RETURN(Case * c, Find(id, reply));
@@ -125,26 +133,32 @@ absl::StatusOr<Judge::Case*> Judge::Find(uint64_t id, JudgeReply& reply) {
   return absl::NotFoundError(absl::StrCat("the judge has no case ", id));
 }
 
-absl::StatusOr<std::shared_ptr<WorkloadState>> Judge::StateOf(const sassay::v1::Workload& workload, uint64_t seed,
-                                                              absl::string_view distribution, JudgeReply& reply) {
-  absl::StatusOr<std::shared_ptr<WorkloadState>> state = cache_.Get(workload, seed, distribution);
+absl::Status Judge::TakeState(Case& c, uint64_t seed, absl::string_view distribution, JudgeReply& reply) {
+  c.outcome.reset();
+  c.distribution = std::string(distribution);
+  if (OnDevice(c.workload)) {
+    ASSIGN_OR_RETURN(c.device_state, examiner_->Get(c.workload, seed, distribution));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::shared_ptr<WorkloadState>> state = cache_.Get(c.workload, seed, distribution);
   if (absl::IsOutOfRange(state.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_REFERENCE_TOO_LONG);
   if (absl::IsNotFound(state.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_REFERENCE);
-  return state;
+  RETURN_IF_ERROR(state.status());
+  c.state = *std::move(state);
+  return absl::OkStatus();
 }
 
 absl::Status Judge::Prepare(uint64_t id, const sassay::worker::PrepareCase& request, JudgeReply& reply,
                             std::vector<int>& descriptors) {
-  // The state first: it refuses what is too large before memory is spent.
-  ASSIGN_OR_RETURN(const std::shared_ptr<WorkloadState> state,
-                   StateOf(request.workload(), request.seed(), request.distribution(), reply));
   Case c;
   c.workload = request.workload();
+  // The state first: it refuses what is too large before memory is spent.
+  RETURN_IF_ERROR(TakeState(c, request.seed(), request.distribution(), reply));
   for (const sassay::worker::BufferNeed& need : request.needs()) {
     ASSIGN_OR_RETURN(Slot slot, MakeSlot(c.workload, need, Mix(request.seed(), need.buffer())));
     c.slots.push_back(std::move(slot));
   }
-  RETURN_IF_ERROR(Fill(c, request.seed(), request.distribution(), reply));
+  RETURN_IF_ERROR(Fill(c, request.seed()));
   for (const Slot& slot : c.slots) {
     sassay::worker::SharedRegion* region = reply.add_regions();
     region->set_buffer(slot.plan_buffer);
@@ -168,23 +182,34 @@ absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload
         "buffer ", need.buffer(), ": ", workload.name(), need.output() ? " has no output \"" : " has no input \"",
         need.tensor(), "\" of ", need.size_bytes(), " bytes; admission should have refused the plan"));
   }
-  ASSIGN_OR_RETURN(GuardedBuffer buffer, GuardedBuffer::Create(device_, need.tensor(), need.size_bytes(), guard_seed));
+  gpu::Kernels* const kernels = examiner_ == nullptr ? nullptr : &examiner_->kernels();
+  ASSIGN_OR_RETURN(GuardedBuffer buffer,
+                   GuardedBuffer::Create(device_, need.tensor(), need.size_bytes(), guard_seed, kernels));
   return Slot{need.buffer(), need.output(), tensor, std::move(buffer)};
 }
 
-absl::Status Judge::Fill(Case& c, uint64_t seed, absl::string_view distribution, JudgeReply& reply) {
-  ASSIGN_OR_RETURN(c.state, StateOf(c.workload, seed, distribution, reply));
-  c.outcome.reset();
-  c.distribution = std::string(distribution);
+absl::Status Judge::Fill(Case& c, uint64_t seed) {
   c.poison_seed = Mix(seed, ++c.fills);
   for (Slot& slot : c.slots) {
     if (slot.output) {
       RETURN_IF_ERROR(slot.buffer.Poison(Mix(c.poison_seed, slot.plan_buffer)));
+    } else if (c.device_state != nullptr) {
+      RETURN_IF_ERROR(examiner_->WriteInput(*c.device_state, slot.tensor, slot.buffer.address()));
     } else {
       RETURN_IF_ERROR(slot.buffer.Write(c.state->inputs()[slot.tensor]));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status Judge::CompareOnDevice(Case& c, JudgeReply& reply) {
+  std::vector<gpu::SeenTensor> seen;
+  for (const Slot& slot : c.slots) {
+    ASSIGN_OR_RETURN(const auto damage, slot.buffer.CheckGuards());
+    if (damage.has_value()) *reply.add_findings() = *damage;
+    seen.push_back({slot.output, slot.tensor, slot.buffer.address(), Mix(c.poison_seed, slot.plan_buffer)});
+  }
+  return examiner_->Compare(*c.device_state, seen, reply);
 }
 
 absl::StatusOr<std::shared_ptr<Comparison>> Judge::Look(const Case& c) const {
@@ -202,6 +227,7 @@ absl::StatusOr<std::shared_ptr<Comparison>> Judge::Look(const Case& c) const {
 }
 
 absl::Status Judge::Compare(Case& c, JudgeReply& reply) {
+  if (c.device_state != nullptr) return CompareOnDevice(c, reply);
   std::shared_ptr<Outcome> outcome = std::exchange(c.outcome, nullptr);
   if (outcome == nullptr) {
     outcome = std::make_shared<Outcome>();
@@ -214,6 +240,13 @@ absl::Status Judge::Compare(Case& c, JudgeReply& reply) {
 }
 
 absl::Status Judge::Adopt(Case& c) {
+  if (c.device_state != nullptr) {
+    std::vector<device::DeviceAddress> written(c.workload.outputs_size());
+    for (const Slot& slot : c.slots) {
+      if (slot.output) written[slot.tensor] = slot.buffer.address();
+    }
+    return examiner_->AdoptOutputs(*c.device_state, written);
+  }
   std::vector<std::string> outputs(c.workload.outputs_size());
   for (const Slot& slot : c.slots) {
     if (!slot.output) continue;

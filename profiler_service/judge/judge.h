@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "profiler_service/device/device.h"
 #include "profiler_service/judge/comparison.h"
+#include "profiler_service/judge/gpu/examiner.h"
 #include "profiler_service/judge/guarded_buffer.h"
 #include "profiler_service/judge/workload_state.h"
 #include "profiler_service/wire/worker.pb.h"
@@ -28,11 +29,14 @@ namespace sassay::judge {
 // Life cycle: one per process and device. A case is one candidate in one stage: PrepareCase makes its buffers,
 // RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once.
 // Threads: one thread calls (a device belongs to a thread); what computes on the CPU and may take a minute, references
-// and comparisons, is taken out of Handle by Prework and runs on any other thread. Ownership: the device and the
-// catalogue must outlive it. Failure: Handle never fails; trouble is in the reply, in words and as a JudgeTrouble.
+// and comparisons, is taken out of Handle by Prework and runs on any other thread. With an examiner nearly everything
+// is done on the device instead, in milliseconds, inside Handle. Ownership: the device and the catalogue must outlive
+// it. Failure: Handle never fails; trouble is in the reply, in words and as a JudgeTrouble.
 class Judge {
  public:
-  Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes);
+  // `examiner` judges on the device what it takes; null for a device that runs no kernels of ours.
+  Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes,
+        std::unique_ptr<gpu::Examiner> examiner = nullptr);
 
   // `descriptors` receives what travels beside the reply; they stay owned by the case.
   sassay::worker::JudgeReply Handle(const sassay::worker::JudgeRequest& request, std::vector<int>& descriptors);
@@ -60,7 +64,9 @@ class Judge {
   };
   struct Case {
     sassay::v1::Workload workload;
+    // One of the two, wherever the case is judged.
     std::shared_ptr<WorkloadState> state;
+    std::shared_ptr<gpu::State> device_state;
     std::string distribution;
     uint64_t poison_seed = 0;
     // Counts the case's fills: poison differs each time, and a replay sees the same.
@@ -70,20 +76,22 @@ class Judge {
     std::shared_ptr<Outcome> outcome;
   };
 
-  // The state that the workload's cases share, and what it means that there is none.
-  absl::StatusOr<std::shared_ptr<WorkloadState>> StateOf(const sassay::v1::Workload& workload, uint64_t seed,
-                                                         absl::string_view distribution,
-                                                         sassay::worker::JudgeReply& reply);
+  // Whether the workload is judged on the device.
+  bool OnDevice(const sassay::v1::Workload& workload) const;
+  // Gives the case the state that the workload's cases share, and says what it means that there is none.
+  absl::Status TakeState(Case& c, uint64_t seed, absl::string_view distribution, sassay::worker::JudgeReply& reply);
   absl::Status Dispatch(const sassay::worker::JudgeRequest& request, sassay::worker::JudgeReply& reply,
                         std::vector<int>& descriptors);
   absl::Status Prepare(uint64_t id, const sassay::worker::PrepareCase& request, sassay::worker::JudgeReply& reply,
                        std::vector<int>& descriptors);
   absl::StatusOr<Slot> MakeSlot(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need,
                                 uint64_t guard_seed);
-  absl::Status Fill(Case& c, uint64_t seed, absl::string_view distribution, sassay::worker::JudgeReply& reply);
+  // Writes inputs from the case's state, and poison over the outputs.
+  absl::Status Fill(Case& c, uint64_t seed);
   // Reads the case's tensors.
   absl::StatusOr<std::shared_ptr<Comparison>> Look(const Case& c) const;
   Work CompareLater(Case& c);
+  absl::Status CompareOnDevice(Case& c, sassay::worker::JudgeReply& reply);
   absl::Status Compare(Case& c, sassay::worker::JudgeReply& reply);
   absl::Status Adopt(Case& c);
   absl::StatusOr<Case*> Find(uint64_t id, sassay::worker::JudgeReply& reply);
@@ -91,6 +99,7 @@ class Judge {
 
   device::Device& device_;
   StateCache cache_;
+  const std::unique_ptr<gpu::Examiner> examiner_;
   std::map<uint64_t, Case> cases_;
 };
 

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "common/base/status_macros.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/device/device.h"
+#include "profiler_service/judge/gpu/examiner.h"
 #include "profiler_service/judge/judge.h"
 #include "profiler_service/judge/serve.h"
 #include "profiler_service/wire/channel.h"
@@ -21,8 +23,21 @@ struct Flags {
   std::vector<std::string> workloads;
   int threads = 0;
   uint64_t cache_bytes = uint64_t{1} << 30;
+  double device_cache_share = 0.25;
   double reference_seconds = 60;
 };
+
+// Null on a device that runs no kernels of ours.
+absl::StatusOr<std::unique_ptr<gpu::Examiner>> OpenExaminer(device::Device& device, const WorkloadCatalog& catalog,
+                                                            double cache_share) {
+  if (device.info().kind != "cuda") return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<gpu::Kernels> kernels, gpu::Kernels::Load(device));
+  kernels->set_workspace_bytes(std::min(gpu::kWorkspaceBytes, device.info().memory_bytes / 16));
+  gpu::ExaminerOptions options;
+  options.catalog = &catalog;
+  options.budget_bytes = static_cast<uint64_t>(static_cast<double>(device.info().memory_bytes) * cache_share);
+  return gpu::Examiner::Create(std::move(kernels), options);
+}
 
 absl::Status Run(const Flags& flags, wire::Channel channel) {
   const std::vector<std::filesystem::path> directories(flags.workloads.begin(), flags.workloads.end());
@@ -35,7 +50,9 @@ absl::Status Run(const Flags& flags, wire::Channel channel) {
   options.threads = flags.threads > 0 ? flags.threads : std::max(1u, std::thread::hardware_concurrency());
   options.reference_limit_seconds = flags.reference_seconds;
   options.multiply_adds_per_second = MeasureMultiplyAdds(options.threads);
-  Judge judge(**device, options, flags.cache_bytes);
+  auto examiner = OpenExaminer(**device, *catalog, flags.device_cache_share);
+  if (!examiner.ok()) return Refuse(examiner.status(), std::move(channel));
+  Judge judge(**device, options, flags.cache_bytes, *std::move(examiner));
   return Serve(judge, std::move(channel));
 }
 
@@ -46,6 +63,10 @@ int Main(int argc, char** argv) {
   app.add_option("--workloads", flags.workloads, "directory with workload definitions (may be repeated)");
   app.add_option("--threads", flags.threads, "threads of CPU references; 0 for one per core")->capture_default_str();
   app.add_option("--cache-bytes", flags.cache_bytes, "inputs and reference outputs kept")->capture_default_str();
+  app.add_option("--device-cache-share", flags.device_cache_share,
+                 "share of a GPU's memory for inputs and reference outputs kept there")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--reference-seconds", flags.reference_seconds, "longest CPU reference")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   wire::ExitWhenPeerIsGone(wire::kWorkerChannelFd);

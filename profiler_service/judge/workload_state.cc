@@ -71,7 +71,7 @@ absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workl
                                                       " is not the one that this judge was started with; restart it"));
   }
   const std::shared_ptr<WorkloadState> state(new WorkloadState(workload, options));
-  RETURN_IF_ERROR(state->ReadTolerances(*definition));
+  state->ReadTolerances(*definition);
   if (definition->reference_kind == ReferenceKind::kGolden && distribution != "decoy") {
     RETURN_IF_ERROR(state->LoadGolden(options.catalog->GoldenPath(*definition).string()));
     return state;
@@ -82,19 +82,11 @@ absl::StatusOr<std::shared_ptr<WorkloadState>> WorkloadState::Create(const Workl
   return state;
 }
 
-absl::Status WorkloadState::ReadTolerances(const Definition& definition) {
+void WorkloadState::ReadTolerances(const Definition& definition) {
   for (const sassay::v1::TensorSpec& output : workload_.outputs()) {
-    Tolerance tolerance;
-    double noise = 0;
-    if (const auto found = definition.tolerance.find(output.name()); found != definition.tolerance.end()) {
-      tolerance.rms_multiple = found->second.rms_multiple.value_or(kRmsMultiple);
-      tolerance.element_multiple = found->second.element_multiple.value_or(kElementMultiple);
-      noise = found->second.noise_of_rms;
-    }
-    tolerances_.push_back(tolerance);
-    noise_of_rms_.push_back(noise);
+    tolerances_.push_back(ToleranceOf(definition, output.name()));
+    noise_of_rms_.push_back(NoiseOfRms(definition, output.name()));
   }
-  return absl::OkStatus();
 }
 
 absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed, absl::string_view distribution,
@@ -110,12 +102,7 @@ absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed
       inputs_.push_back(EncodeDoubles(workload_.inputs(i).dtype(), {value}));
       continue;
     }
-    IntegerRange range;
-    if (const auto found = definition.ranges.find(workload_.inputs(i).name()); found != definition.ranges.end()) {
-      ASSIGN_OR_RETURN(const double minimum, EvaluateExpression(found->second.minimum, axes));
-      ASSIGN_OR_RETURN(const double maximum, EvaluateExpression(found->second.maximum, axes));
-      range = {static_cast<int64_t>(minimum), static_cast<int64_t>(maximum)};
-    }
+    ASSIGN_OR_RETURN(const IntegerRange range, RangeOf(definition, workload_.inputs(i), axes));
     inputs_.push_back(GenerateTensor(workload_.inputs(i), seed, i, values, threads_, range));
   }
   return reference_ ? reference_->Complete(inputs_, {threads_, stop}) : absl::OkStatus();

@@ -71,7 +71,7 @@ class WorkloadState {
  private:
   WorkloadState(const sassay::v1::Workload& workload, const StateOptions& options)
       : workload_(workload), threads_(options.threads) {}
-  absl::Status ReadTolerances(const Definition& definition);
+  void ReadTolerances(const Definition& definition);
   absl::Status LoadGolden(const std::string& path);
   absl::StatusOr<std::string> GoldenScalar(const std::map<std::string, StoredTensor>& tensors,
                                            const sassay::v1::TensorSpec& scalar) const;

@@ -75,11 +75,16 @@ class PooledWorkers : public evaluate::Workers {
   wire::KillSwitch& kill_switch_;
 };
 
+// What the judge may hold is not the jobs' to lease.
+uint64_t MemoryForJobs(const sassay::worker::DeviceDescription& device) {
+  return device.memory_bytes() - std::min(device.memory_bytes(), device.judge_bytes());
+}
+
 }  // namespace
 
 ProcessLane::ProcessLane(std::string specification, std::unique_ptr<JudgeSupervisor> judge, wire::RunnerPool& pool,
                          std::string compute_sanitizer, uint32_t spares, uint32_t seats)
-    : Lane(judge->device().memory_bytes(), seats),
+    : Lane(MemoryForJobs(judge->device()), seats),
       specification_(std::move(specification)),
       judge_(std::move(judge)),
       pool_(pool),

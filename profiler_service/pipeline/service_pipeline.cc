@@ -39,7 +39,13 @@ absl::StatusOr<wire::WorkerOptions> JudgeOptions(const ServicePipelineOptions& o
   ASSIGN_OR_RETURN(const std::filesystem::path program, Program(options.programs, "profiler-judge"));
   wire::WorkerOptions judge;
   judge.name = "judge";
-  judge.argv = {program.string(), "--device", device, "--reference-seconds", absl::StrCat(options.reference_seconds)};
+  judge.argv = {program.string(),
+                "--device",
+                device,
+                "--reference-seconds",
+                absl::StrCat(options.reference_seconds),
+                "--device-cache-share",
+                absl::StrCat(options.judge_cache_share)};
   for (const std::filesystem::path& directory : options.workloads) {
     judge.argv.push_back("--workloads");
     judge.argv.push_back(directory.string());

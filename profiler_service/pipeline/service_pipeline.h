@@ -37,6 +37,8 @@ struct ServicePipelineOptions {
   absl::optional<AllowUnsandboxed> allow_unsandboxed;
   // Longest CPU reference.
   double reference_seconds = 60;
+  // Of a GPU's memory, for what its judge keeps (--judge-cache-share).
+  double judge_cache_share = 0.25;
   // What a submission that asks for nothing is given (--default-run-deadline).
   absl::Duration usual_run_deadline = absl::Minutes(10);
   // Runners kept ready per device.

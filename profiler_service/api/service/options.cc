@@ -124,6 +124,10 @@ void AddDevices(CLI::App& app, ServiceOptions& options) {
   app.add_option("--spare-runners", options.spare_runners,
                  "Runners kept ready per device, so that no candidate waits for a context")
       ->capture_default_str();
+  app.add_option("--judge-cache-share", options.judge_cache_share,
+                 "Share of a GPU's memory for inputs and right outputs kept between candidates; 0 keeps none")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
   app.add_flag("--exclusive", options.exclusive, "Every stage has its device alone, not timing only");
 }
 

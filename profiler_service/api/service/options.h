@@ -36,6 +36,8 @@ struct ServiceOptions {
   uint32_t jobs_per_device = 0;
   uint32_t spare_runners = 1;
   bool exclusive = false;
+  // Of a GPU's memory, for inputs and right outputs that its judge keeps between candidates.
+  double judge_cache_share = 0.25;
 
   queue::QueueOptions queue;
   store::BlobLimits blobs;

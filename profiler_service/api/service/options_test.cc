@@ -58,6 +58,9 @@ TEST_F(OptionsTest, HowDevicesAreSharedIsSaidByFlags) {
   const ServiceOptions usual = Parse({}).options;
   EXPECT_EQ(usual.device_deadline, absl::Seconds(10));
   EXPECT_FALSE(usual.exclusive);
+  EXPECT_EQ(usual.judge_cache_share, 0.25);
+  EXPECT_EQ(Parse({"--judge-cache-share", "0"}).options.judge_cache_share, 0);
+  EXPECT_EQ(Parse({"--judge-cache-share", "1.5"}).exit_code, 2);
   const ServiceOptions said =
       Parse({"--device-deadline", "3s", "--jobs-per-device", "1", "--spare-runners", "0", "--exclusive"}).options;
   EXPECT_EQ(said.device_deadline, absl::Seconds(3));

@@ -28,6 +28,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.jobs_per_device = options.jobs_per_device;
   parts.spares = options.spare_runners;
   parts.exclusive = options.exclusive;
+  parts.judge_cache_share = options.judge_cache_share;
   if (!ProbeSandbox().Complete()) {
     if (!options.allow_unsandboxed) {
       return absl::FailedPreconditionError(absl::StrCat("candidates cannot be sandboxed here: ", ProbeSandbox().missing,

@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
 #include "common/workload/definition.h"
+#include "common/workload/expression.h"
 #include "profiler_service/judge/inputs/philox.h"
 #include "profiler_service/judge/numerics/element.h"
 #include "profiler_service/judge/parallel.h"
@@ -32,7 +34,7 @@ class NormalTable {
       values_[k] = static_cast<float>(guess);
     }
   }
-  double operator[](uint16_t k) const { return values_[k]; }
+  const std::vector<float>& values() const { return values_; }
 
  private:
   // Bisection from the neighbour's quantile: quantiles ascend.
@@ -47,23 +49,13 @@ class NormalTable {
   std::vector<float> values_ = std::vector<float>(1 << 16);
 };
 
-double Normal(uint16_t bits) {
-  static const NormalTable* const kTable = new NormalTable();
-  return (*kTable)[bits];
-}
+double Normal(uint16_t bits) { return NormalQuantiles()[bits]; }
 
 // Everything about one element: its own 16 bits, its block's further bits, and its row's.
 class Generator {
  public:
-  Generator(const sassay::v1::TensorSpec& spec, uint64_t seed, uint32_t tensor, Distribution distribution,
-            const IntegerRange& range)
-      : dtype_(spec.dtype()),
-        columns_(spec.shape().empty() ? 1 : std::max<int64_t>(1, spec.shape(spec.shape_size() - 1))),
-        seed_(seed),
-        stream_(tensor * 16 + static_cast<uint32_t>(distribution)),
-        distribution_(distribution),
-        minimum_(dtype_ == sassay::v1::DTYPE_UINT8 ? std::max<int64_t>(0, range.minimum) : range.minimum),
-        extent_(std::max<int64_t>(0, range.maximum - minimum_) + 1) {}
+  Generator(const sassay::v1::TensorSpec& spec, uint64_t seed, const Recipe& recipe)
+      : dtype_(spec.dtype()), seed_(seed), recipe_(recipe) {}
 
   void Block(int64_t block, int64_t end, char* bytes) const {
     const PhiloxBlock random = Bits(block, 0), extra = Bits(block, 1);
@@ -78,11 +70,11 @@ class Generator {
 
  private:
   PhiloxBlock Bits(int64_t index, uint32_t purpose) const {
-    return Philox(seed_, {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), stream_, purpose});
+    return Philox(seed_, {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), recipe_.stream, purpose});
   }
 
   double Float(int64_t i, uint16_t bits, uint16_t more) const {
-    switch (distribution_) {
+    switch (recipe_.distribution) {
       case Distribution::kNormal:
         return Normal(bits);
       case Distribution::kOutliers:
@@ -92,7 +84,7 @@ class Generator {
       case Distribution::kSmall:
         return Normal(bits) * kSmallFactor;
       case Distribution::kStructured:
-        return RowMean(i / columns_) + 0.5 * Normal(bits);
+        return RowMean(i / recipe_.columns) + 0.5 * Normal(bits);
       case Distribution::kUniform:
       case Distribution::kDecoy:
         return bits / 32768.0 - 1;
@@ -105,15 +97,12 @@ class Generator {
   double Integer(uint16_t bits, uint16_t more) const {
     if (dtype_ == sassay::v1::DTYPE_BOOL) return bits & 1;
     const int64_t number = int64_t{more} << 16 | bits;
-    return static_cast<double>(minimum_ + number % extent_);
+    return static_cast<double>(recipe_.minimum + number % recipe_.extent);
   }
 
   const DType dtype_;
-  const int64_t columns_;
   const uint64_t seed_;
-  const uint32_t stream_;
-  const Distribution distribution_;
-  const int64_t minimum_, extent_;
+  const Recipe recipe_;
 };
 
 struct Named {
@@ -136,11 +125,37 @@ absl::StatusOr<Distribution> ParseDistribution(absl::string_view name) {
       absl::StrCat("distribution \"", name, "\" is unknown; known are ", absl::StrJoin(kNames, ", ", spell)));
 }
 
+absl::StatusOr<IntegerRange> RangeOf(const Definition& definition, const sassay::v1::TensorSpec& input,
+                                     const std::map<std::string, int64_t>& axes) {
+  const auto found = definition.ranges.find(input.name());
+  if (found == definition.ranges.end()) return IntegerRange();
+  ASSIGN_OR_RETURN(const double minimum, EvaluateExpression(found->second.minimum, axes));
+  ASSIGN_OR_RETURN(const double maximum, EvaluateExpression(found->second.maximum, axes));
+  return IntegerRange{static_cast<int64_t>(minimum), static_cast<int64_t>(maximum)};
+}
+
+Recipe RecipeOf(const sassay::v1::TensorSpec& spec, uint32_t tensor, Distribution distribution,
+                const IntegerRange& range) {
+  Recipe recipe;
+  recipe.distribution = distribution;
+  recipe.stream = tensor * 16 + static_cast<uint32_t>(distribution);
+  recipe.columns = spec.shape().empty() ? 1 : std::max<int64_t>(1, spec.shape(spec.shape_size() - 1));
+  const bool is_unsigned = spec.dtype() == sassay::v1::DTYPE_UINT8;
+  recipe.minimum = is_unsigned ? std::max<int64_t>(0, range.minimum) : range.minimum;
+  recipe.extent = std::max<int64_t>(0, range.maximum - recipe.minimum) + 1;
+  return recipe;
+}
+
+const std::vector<float>& NormalQuantiles() {
+  static const NormalTable* const kTable = new NormalTable();
+  return kTable->values();
+}
+
 std::string GenerateTensor(const sassay::v1::TensorSpec& spec, uint64_t seed, uint32_t tensor,
                            Distribution distribution, int threads, const IntegerRange& range) {
   const auto count = static_cast<int64_t>(ElementCount(spec));
   std::string bytes(TensorBytes(spec), '\0');
-  const Generator generator(spec, seed, tensor, distribution, range);
+  const Generator generator(spec, seed, RecipeOf(spec, tensor, distribution, range));
   Normal(0);  // builds the table before threads share it
   ParallelFor((count + kChunk - 1) / kChunk, threads, [&](int64_t chunk) {
     const int64_t end = std::min(count, (chunk + 1) * kChunk);

@@ -4,10 +4,13 @@
 #define SASSAY_PROFILER_SERVICE_JUDGE_INPUTS_INPUTS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/workload/definition.h"
 #include "sassay/v1/workload.pb.h"
 
 namespace sassay::judge {
@@ -33,6 +36,23 @@ struct IntegerRange {
   int64_t minimum = -8;
   int64_t maximum = 8;
 };
+
+// The range that the definition gives an input with these axes; the default where it says nothing.
+absl::StatusOr<IntegerRange> RangeOf(const Definition& definition, const sassay::v1::TensorSpec& input,
+                                     const std::map<std::string, int64_t>& axes);
+
+// What decides a tensor's contents besides the seed: every maker of inputs, on the CPU or on a GPU, starts from this.
+struct Recipe {
+  Distribution distribution = Distribution::kNormal;
+  uint32_t stream = 0;              // third word of Philox's counter
+  int64_t columns = 1;              // of a row that has a mean of its own
+  int64_t minimum = 0, extent = 1;  // of integers
+};
+Recipe RecipeOf(const sassay::v1::TensorSpec& spec, uint32_t tensor, Distribution distribution,
+                const IntegerRange& range);
+
+// Standard normal quantiles of (k + 1/2) / 65536: what 16 random bits stand for.
+const std::vector<float>& NormalQuantiles();
 
 // The bytes of one tensor. Integer tensors are uniform over `range`, bools fair coins. Uses `threads` threads;
 // the result does not depend on their number.

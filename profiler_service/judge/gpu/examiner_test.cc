@@ -1,0 +1,172 @@
+#include "profiler_service/judge/gpu/examiner.h"
+
+#include "common/workload/definition.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "profiler_service/judge/gpu/bytes.h"
+#include "profiler_service/judge/gpu/testing/judge_device.h"
+#include "profiler_service/judge/inputs/inputs.h"
+#include "profiler_service/judge/numerics/element.h"
+
+namespace sassay::judge::gpu {
+namespace {
+
+using sassay::worker::JudgeReply;
+using testing::HasSubstr;
+
+constexpr uint64_t kPoisonSeed = 4;
+
+class ExaminerTest : public JudgeDeviceTest {
+ protected:
+  void SetUp() override {
+    JudgeDeviceTest::SetUp();
+    if (!IsSkipped()) Start(uint64_t{1} << 30);
+  }
+
+  void Start(uint64_t budget_bytes) {
+    ExaminerOptions options;
+    options.catalog = &WorkloadCatalog::BuiltIn();
+    options.budget_bytes = budget_bytes;
+    examiner_ = *Examiner::Create(TakeKernels(), options);
+  }
+
+  std::shared_ptr<State> Get(uint64_t seed, const std::string& distribution = "normal") {
+    auto state = examiner_->Get(workload_, seed, distribution);
+    EXPECT_TRUE(state.ok()) << state.status();
+    return state.value_or(nullptr);
+  }
+
+  device::DeviceAddress Room(uint64_t size_bytes) {
+    memory_.push_back(*examiner_->kernels().Allocate(size_bytes, "test"));
+    EXPECT_TRUE(FillPattern(examiner_->kernels(), memory_.back().address(), size_bytes, kPoisonSeed).ok());
+    return memory_.back().address();
+  }
+
+  // A case's buffers, inputs filled in.
+  void Prepare(const State& state) {
+    seen_.clear();
+    for (int i = 0; i < 2; ++i) {
+      seen_.push_back({false, i, Room(TensorBytes(workload_.inputs(i))), 0});
+      ASSERT_TRUE(examiner_->WriteInput(state, i, seen_.back().address).ok());
+    }
+    seen_.push_back({true, 0, Room(TensorBytes(workload_.outputs(0))), kPoisonSeed});
+  }
+
+  // The honest kernel, on the host.
+  void RunGemm() {
+    const std::vector<double> a = Values(0, 16 * 256), b = Values(1, 256 * 256);
+    std::vector<double> c(16 * 256);
+    for (int i = 0; i < 16; ++i) {
+      for (int j = 0; j < 256; ++j) {
+        float sum = 0;
+        for (int k = 0; k < 256; ++k) sum += static_cast<float>(a[i * 256 + k] * b[j * 256 + k]);
+        c[i * 256 + j] = sum;
+      }
+    }
+    ASSERT_TRUE(Device().Write(seen_[2].address, EncodeDoubles(sassay::v1::DTYPE_BFLOAT16, c)).ok());
+  }
+
+  std::vector<double> Values(int input, size_t count) {
+    std::string bytes(count * 2, '\0');
+    EXPECT_TRUE(examiner_->kernels().Fetch(bytes.data(), bytes.size(), seen_[input].address).ok());
+    return DecodeDoubles(sassay::v1::DTYPE_BFLOAT16, bytes);
+  }
+
+  JudgeReply Compare(State& state) {
+    JudgeReply reply;
+    const absl::Status compared = examiner_->Compare(state, seen_, reply);
+    EXPECT_TRUE(compared.ok()) << compared;
+    return reply;
+  }
+
+  device::Device& Device() { return examiner_->kernels().device(); }
+
+  sassay::v1::Workload workload_ = *WorkloadCatalog::BuiltIn().Resolve("gemm_n256_k256/M=16");
+  std::unique_ptr<Examiner> examiner_;
+  std::vector<DeviceMemory> memory_;
+  std::vector<SeenTensor> seen_;
+};
+
+TEST_F(ExaminerTest, AcceptsTheRightOutputAndRefusesTheUnwrittenOne) {
+  const auto state = Get(1);
+  Prepare(*state);
+  const JudgeReply unwritten = Compare(*state);
+  EXPECT_FALSE(unwritten.numerics().passed());
+  EXPECT_GT(unwritten.numerics().outputs(0).unwritten(), 4000);
+  RunGemm();
+  const JudgeReply right = Compare(*state);
+  EXPECT_TRUE(right.numerics().passed()) << right.DebugString();
+  EXPECT_EQ(right.numerics().worst_distribution(), "normal");
+  EXPECT_EQ(right.findings_size(), 0);
+}
+
+TEST_F(ExaminerTest, CheapAnswersAreRefusedInEveryDistribution) {
+  for (const char* distribution : {"normal", "outliers", "small", "structured", "integers", "uniform"}) {
+    const auto state = Get(2, distribution);
+    Prepare(*state);
+    for (const uint32_t constant : {0x0000u, 0x3F80u}) {
+      ASSERT_TRUE(Device().Fill(seen_[2].address, constant, 2, 16 * 256).ok());
+      EXPECT_FALSE(Compare(*state).numerics().passed()) << distribution << " " << constant;
+    }
+    ASSERT_TRUE(Device().Copy(seen_[2].address, seen_[0].address, 16 * 256 * 2).ok());
+    EXPECT_FALSE(Compare(*state).numerics().passed()) << distribution;
+  }
+}
+
+TEST_F(ExaminerTest, AWrittenInputIsAFinding) {
+  const auto state = Get(3);
+  Prepare(*state);
+  RunGemm();
+  ASSERT_TRUE(Device().Write(seen_[1].address + 2 * (3 * 256 + 5), std::string("\x12\x34", 2)).ok());
+  const JudgeReply reply = Compare(*state);
+  ASSERT_EQ(reply.findings_size(), 1);
+  EXPECT_EQ(reply.findings(0).code(), sassay::v1::VERDICT_CODE_INPUT_MODIFIED);
+  EXPECT_THAT(reply.findings(0).message(), HasSubstr("B[3,5]"));
+}
+
+TEST_F(ExaminerTest, AStateIsKeptAndUsedAgain) {
+  const State* first = Get(1).get();
+  EXPECT_EQ(Get(1).get(), first);
+  EXPECT_NE(Get(2).get(), first);
+  EXPECT_NE(Get(1, "small").get(), first);
+  EXPECT_EQ(examiner_->states(), 3);
+}
+
+TEST_F(ExaminerTest, WhatWasUsedLongestAgoGoesFirstAndWhatIsHeldStays) {
+  const uint64_t one = Get(1)->bytes();
+  examiner_ = nullptr;
+  memory_.clear();
+  JudgeDeviceTest::SetUp();
+  Start(2 * one);
+  const auto held = Get(1);
+  Get(2);
+  Get(3);
+  EXPECT_EQ(examiner_->states(), 2);
+  EXPECT_LE(examiner_->bytes(), 2 * one);
+  EXPECT_EQ(Get(1), held);
+  EXPECT_EQ(examiner_->states(), 2);
+}
+
+TEST_F(ExaminerTest, AnAdoptedOutputIsWhatLaterOnesAreComparedWith) {
+  workload_.set_reference("bundle:" + std::string(64, 'a'));
+  const auto state = Get(1);
+  Prepare(*state);
+  JudgeReply reply;
+  EXPECT_TRUE(absl::IsFailedPrecondition(examiner_->Compare(*state, seen_, reply)));
+  RunGemm();
+  ASSERT_TRUE(examiner_->AdoptOutputs(*state, {seen_[2].address}).ok());
+  EXPECT_TRUE(Compare(*state).numerics().passed());
+  ASSERT_TRUE(Device().Write(seen_[2].address + 100, std::string("\x00\x41", 2)).ok());
+  const JudgeReply changed = Compare(*state);
+  EXPECT_EQ(changed.numerics().outputs(0).wrong(), 1);
+  EXPECT_THAT(changed.numerics().outputs(0).worst_index(), testing::ElementsAre(0, 50));
+}
+
+TEST_F(ExaminerTest, GoldenTensorsAreJudgedOnTheHost) {
+  EXPECT_TRUE(examiner_->Takes(workload_));
+  workload_.set_reference("golden:x.safetensors");
+  EXPECT_FALSE(examiner_->Takes(workload_));
+}
+
+}  // namespace
+}  // namespace sassay::judge::gpu
