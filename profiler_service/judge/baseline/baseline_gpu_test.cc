@@ -131,13 +131,7 @@ TEST_F(BaselineOnGpu, SmallProductsAgreeWithTheReference) {
 }
 
 TEST_F(BaselineOnGpu, LargeProductsAgreeWithDotProductsOfTheirRows) {
-  for (const auto& [m, n, k] : {
-           std::array<int64_t, 3>{8192, 7168, 5120},
-           {2379, 5120, 17408},
-           {972, 4096, 14336},
-           {232, 34816, 5120},
-           {70, 28672, 4096},
-       }) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{8192, 7168, 5120}, {972, 4096, 14336}, {2379, 2048, 4096}}) {
     const Workload workload = GemmWorkload(m, n, k);
     if (!Prepare(workload)) GTEST_SKIP() << why_not_;
     const std::vector<std::string> inputs = Inputs(workload, 2);
@@ -167,7 +161,7 @@ class AttentionOnGpu : public BaselineOnGpu, public testing::WithParamInterface<
 TEST_P(AttentionOnGpu, AgreesWithTheReference) {
   const auto& [head_size, causal, backward] = GetParam();
   // A multiple of every tile, and of none; the second is the library's first choice.
-  for (const auto& [sequence, candidates] : {std::pair<int64_t, int>{384, 4}, {250, 1}}) {
+  for (const auto& [sequence, candidates] : {std::pair<int64_t, int>{384, 2}, {250, 1}}) {
     const Workload workload =
         AttentionWorkload({2, 3, sequence, head_size, sassay::v1::DTYPE_BFLOAT16, causal, backward});
     if (!Prepare(workload, candidates)) GTEST_SKIP() << why_not_;
