@@ -43,6 +43,10 @@ export bin folder
 # What is refused before a bundle exists (tests/hostile/{compile,capture}) has nothing to prove on a GPU.
 grep -rlE '^// expect: ' --include='*.cu' agent/examples tests/hostile | grep -vE '^tests/hostile/(compile|capture)/' | sort |
   xargs -P "$(nproc)" -I{} bash -c 'bundle {}' >"$folder/unsorted.tsv"
+# Refused at the door: made for another GPU.
+"$bin/mini-ptx-agent" compile agent/examples/gemm_naive.cu --arch sm_100a --workload gemm_n256_k256/M=64 \
+  -o "$folder/bundles/for_another_gpu.bundle" >/dev/null 2>&1
+printf 'for_another_gpu\tgemm_n256_k256/M=64\tREJECTED\tARCH_MISMATCH\n' >>"$folder/unsorted.tsv"
 sort "$folder/unsorted.tsv" >"$folder/manifest.tsv"
 rm "$folder/unsorted.tsv"
 echo "$(du -sh "$folder" | cut -f1), $(wc -l <"$folder/manifest.tsv") bundles" >&2

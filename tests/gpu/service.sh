@@ -32,3 +32,15 @@ stop_service() {
   service=
 }
 trap 'stop_service; rm -rf "$scratch"' EXIT
+
+# measure EXPERIMENT [flag…]: turns.py against the service; results are added to $out/results.jsonl.
+measure() {
+  local experiment=$1 status
+  shift
+  python3 "$(dirname "${BASH_SOURCE[0]}")/turns.py" "$experiment" --package "$package" --service "$address" --pid "$service" \
+    --state "$scratch/state" --out "$out" "$@" >"$scratch/measured"
+  status=$?
+  cat "$scratch/measured"
+  sed -n 's/^json: //p' "$scratch/measured" >>"$out/results.jsonl"
+  return $status
+}

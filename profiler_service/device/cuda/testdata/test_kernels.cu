@@ -45,3 +45,12 @@ extern "C" __global__ void traps() { __trap(); }
 extern "C" __global__ void fails_an_assert(int value) { assert(value == 0); }
 
 extern "C" __global__ void prints() { printf("hello from thread %d\n", threadIdx.x); }
+
+// The device heap has 8 MiB; then malloc gives null, and the store faults.
+extern "C" __global__ void exhausts_the_heap() {
+  for (;;) *static_cast<volatile int*>(malloc(1 << 20)) = 1;
+}
+
+extern "C" __global__ void floods_printf() {
+  for (int i = 0; i < 200; ++i) printf("thread %d says a line that is there to fill the buffer, %d times\n", threadIdx.x, i);
+}

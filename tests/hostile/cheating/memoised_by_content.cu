@@ -1,0 +1,32 @@
+// expect: CORRECT OK workload=gemm_n256_k256/M=64
+// on cuda: CORRECT OK check="slower_than(0.8, 'gemm_naive')"
+// Keeps its answers in __device__ memory and gives them again where the first elements of the inputs look as they did. It
+// gains nothing, because every timed call has contents of its own.
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+__device__ __nv_bfloat16 memo[64 * 256];
+__device__ float looked[64];
+
+__device__ float look(const __nv_bfloat16* a, const __nv_bfloat16* b, int64_t row) {
+  return __bfloat162float(a[row * 256]) + 3.f * __bfloat162float(a[row * 256 + 1]) + 7.f * __bfloat162float(b[2]);
+}
+
+__global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int64_t m) {
+  const int64_t column = threadIdx.x, row = blockIdx.x;
+  const float now = look(a, b, row);
+  if (now == looked[row]) {
+    c[row * 256 + column] = memo[row * 256 + column];
+    return;
+  }
+  float sum = 0.f;
+  for (int i = 0; i < 256; ++i) sum += __bfloat162float(a[row * 256 + i]) * __bfloat162float(b[column * 256 + i]);
+  c[row * 256 + column] = memo[row * 256 + column] = __float2bfloat16(sum);
+  __syncthreads();
+  if (column == 0) looked[row] = now;
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  gemm<<<M, 256, 0, stream>>>(A, B, C, M);
+}

@@ -1,0 +1,20 @@
+// expect: INCORRECT_NUMERICAL MISMATCH workload=gemm_n256_k256/M=64
+// Computes with three bits of mantissa where seven were given.
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+__device__ float coarse(__nv_bfloat16 value) {
+  return __uint_as_float((__float_as_uint(__bfloat162float(value)) + 0x80000u) & 0xfff00000u);
+}
+
+__global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int64_t m) {
+  const int64_t column = threadIdx.x, row = blockIdx.x;
+  float sum = 0.f;
+  for (int i = 0; i < 256; ++i) sum += coarse(a[row * 256 + i]) * coarse(b[column * 256 + i]);
+  c[row * 256 + column] = __float2bfloat16(sum);
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  gemm<<<M, 256, 0, stream>>>(A, B, C, M);
+}
