@@ -16,17 +16,18 @@ mkdir -p "$folder/bundles"
 cp tests/gpu/*.sh tests/gpu/*.py "$folder/"
 rm "$folder/package.sh"
 
-# "NAME WORKLOAD STATUS[,…] CODE[,…]", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
+# "NAME WORKLOAD STATUS[,…] CODE[,…] CHECK", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
 # first four ends otherwise on a GPU than on the emulated device. One with "// at least RATIO of the library's speed: WORKLOAD" there is
 # captured for that workload too, and goes into speed.tsv as "NAME WORKLOAD RATIO".
 bundle() {
-  local candidate=$1 first workload expected name log speed
+  local candidate=$1 first workload expected name log speed also
   first=$(head -n 1 "$candidate")
   workload=$(sed -n 's/.*workload=\([^ ]*\).*/\1/p' <<<"$first")
   expected=$(sed -n '1,4s#^// on cuda: \([^ ]*\) \([^ ]*\).*#\1\t\2#p' "$candidate")
   [[ -n $expected ]] || expected=$(sed -n 's#^// expect: \([^ ]*\) \([^ ]*\) .*#\1\t\2#p' <<<"$first")
   name=$(basename "$candidate" .cu)
   speed=$(sed -n '1,4s#^// at least \([0-9.]*\) of the library.s speed: \([^ ]*\)$#\2\t\1#p' "$candidate")
+  also=$(sed -n '1,4s#^// on cuda: .* check="\(.*\)"$#\1#p' "$candidate")
   log=$(mktemp)
   if ! "$bin/mini-ptx-agent" compile "$candidate" --workload "$workload${speed:+,${speed%%$'\t'*}}" -o "$folder/bundles/$name.bundle" >"$log" 2>&1; then
     cat "$log" >&2
@@ -36,7 +37,7 @@ bundle() {
   fi
   rm -f "$log"
   [[ -z $speed ]] || printf '%s\t%s\n' "$name" "$speed" >>"$folder/speed.tsv"
-  printf '%s\t%s\t%s\n' "$name" "$workload" "$expected"
+  printf '%s\t%s\t%s\t%s\n' "$name" "$workload" "$expected" "$also"
 }
 export -f bundle
 export bin folder
@@ -46,7 +47,7 @@ grep -rlE '^// expect: ' --include='*.cu' agent/examples tests/hostile | grep -v
 # Refused at the door: made for another GPU.
 "$bin/mini-ptx-agent" compile agent/examples/gemm_naive.cu --arch sm_100a --workload gemm_n256_k256/M=64 \
   -o "$folder/bundles/for_another_gpu.bundle" >/dev/null 2>&1
-printf 'for_another_gpu\tgemm_n256_k256/M=64\tREJECTED\tARCH_MISMATCH\n' >>"$folder/unsorted.tsv"
+printf 'for_another_gpu\tgemm_n256_k256/M=64\tREJECTED\tARCH_MISMATCH\t\n' >>"$folder/unsorted.tsv"
 sort "$folder/unsorted.tsv" >"$folder/manifest.tsv"
 rm "$folder/unsorted.tsv"
 echo "$(du -sh "$folder" | cut -f1), $(wc -l <"$folder/manifest.tsv") bundles" >&2

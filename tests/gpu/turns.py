@@ -4,6 +4,7 @@
     turns.py suite       every bundle of the manifest once; what became of it against what must
     turns.py mix         turns as published trajectories have them: most of them fail
     turns.py generation  trajectories whose model needs a while for every turn
+    turns.py beside      right turns, one at a time, with and without a kernel that hangs on another GPU
     turns.py stages      one bundle again and again: where the time of a turn goes
     turns.py speed       the examples that promise a share of the library's speed, alone on the GPU
 
@@ -44,8 +45,8 @@ EXPECTED = {
 class Case:
     """One bundle of the manifest, and what must become of it."""
 
-    def __init__(self, name, workload, statuses, codes):
-        self.name, self.workload = name, workload
+    def __init__(self, name, workload, statuses, codes, check=""):
+        self.name, self.workload, self.check = name, workload, check
         self.statuses, self.codes = set(statuses.split(",")), set(codes.split(","))
 
     def expects(self, verdict):
@@ -115,18 +116,55 @@ def emit(result):
     print("json: " + json.dumps(result))
 
 
+class Promises:
+    """What a candidate's check="EXPRESSION" can say about the verdict v: Python, with these functions."""
+
+    def __init__(self, verdicts):
+        self.verdicts = verdicts
+
+    def hold(self, turn):
+        names = {"v": turn.verdict, "slower_than": lambda factor, name: self.slower_than(turn.verdict, factor, name),
+                 "tensor_core_share": lambda: turn.verdict["evidence"].get("tensor_core_flop_share", 0.0)}
+        try:
+            return bool(eval(turn.case.check, names))
+        except (KeyError, TypeError, ArithmeticError) as error:
+            print(f"{turn.case.name}: {turn.case.check}: the verdict has no {error!r}")
+            return False
+
+    def slower_than(self, verdict, factor, name):
+        """Whether a call takes at least `factor` of what a call of the candidate `name` takes."""
+        ours, theirs = (float(v["timing"]["candidate"]["median_ns"]) for v in (verdict, self.verdicts[name]))
+        print(f"    {ours / 1000:.2f} us, {name} {theirs / 1000:.2f} us")
+        return ours >= factor * theirs
+
+
+# A fault or a hang convicts only if it happens again in a fresh runner, alone on a GPU that was probed.
+PROVEN = {"RUNTIME_ERROR", "TIMEOUT"}
+
+
+def is_proven(verdict):
+    notes = verdict.get("details", {}).get("notes", [])
+    return verdict.get("status") not in PROVEN or any("run again" in note for note in notes)
+
+
 def suite(client, arguments):
     cases = [case for case in client.manifest() if re.search(arguments.only, case.name)]
     passed = failed = 0
+    promises = Promises({})
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for turn in pool.map(lambda case: client.submit("suite", case), cases):
+        for turn in pool.map(lambda case: client.submit("suite", case), sorted(cases, key=lambda case: bool(case.check))):
             print(one_line(turn), flush=True)
-            if turn.case.expects(turn.verdict):
-                passed += 1
-            else:
-                failed += 1
-                expected = f"{','.join(sorted(turn.case.statuses))} {','.join(sorted(turn.case.codes))}"
-                print(f"FAILED  {turn.case.name}: expected {expected}\n{turn.stderr}", flush=True)
+            promises.verdicts[turn.case.name] = turn.verdict
+            trouble = ""
+            if not turn.case.expects(turn.verdict):
+                trouble = f"expected {','.join(sorted(turn.case.statuses))} {','.join(sorted(turn.case.codes))}"
+            elif not is_proven(turn.verdict):
+                trouble = "expected a note that the failure was proven alone on the device"
+            elif turn.case.check and not promises.hold(turn):
+                trouble = f"expected {turn.case.check}"
+            passed, failed = passed + (not trouble), failed + bool(trouble)
+            if trouble:
+                print(f"FAILED  {turn.case.name}: {trouble}\n{turn.stderr}", flush=True)
     print(f"suite: {passed} passed, {failed} failed")
     return failed == 0
 
@@ -247,6 +285,8 @@ def drawn(client, arguments):
 
 def mix(client, arguments):
     turns = drawn(client, arguments)
+    # What is opened once and stays (NVML's descriptors) is no leak.
+    client.submit(*next(turn for turn in turns if turn[0] == "right"))
     before = settled(arguments)
     begin = time.monotonic()
     with BusyGpus() as busy, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -304,6 +344,35 @@ def generation(client, arguments):
           "generation_seconds": arguments.generation_seconds, "overlap": arguments.overlap, "seconds": round(seconds, 2),
           "turns_per_hour": round(rate), "gpu_busy_share": busy.share(), "unexpected": len(unexpected)})
     return not unexpected
+
+
+# ---- a hang on another GPU ----
+
+
+def beside(client, arguments):
+    """On a host with several GPUs a job goes to the emptiest: with one that hangs, the others go elsewhere and do not notice."""
+    cases = {case.name: case for case in client.manifest()}
+    right, hang = cases[MEMBERS["right"][0]], cases[MEMBERS["hang"][0]]
+    client.submit("right", right)
+    alone = [client.submit("right", right) for _ in range(arguments.turns)]
+    accompanied = []
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(client.submit, "hang", hang)
+        while not hanging.done():
+            accompanied.append(client.submit("right", right))
+    done = alone + accompanied + [hanging.result()]
+    # The last one may have begun when the hang was over.
+    accompanied = accompanied[:-1] or accompanied
+    unexpected = [turn for turn in done if turn.verdict.get("status") not in EXPECTED[turn.kind]]
+    for turn in unexpected:
+        print("UNEXPECTED " + turn.kind + ": " + one_line(turn))
+    without, with_hang = (statistics.median(turn.seconds for turn in turns) for turns in (alone, accompanied))
+    longest = max(turn.seconds for turn in accompanied)
+    print(f"right turn: median {without:.2f} s alone, {with_hang:.2f} s (longest {longest:.2f} s of {len(accompanied)}) while a kernel hangs "
+          f"for {hanging.result().seconds:.1f} s on another GPU")
+    emit({"experiment": "beside", "alone_s": round(without, 3), "beside_hang_s": round(with_hang, 3), "longest_s": round(longest, 3),
+          "turns": len(accompanied), "hang_s": round(hanging.result().seconds, 2), "unexpected": len(unexpected)})
+    return not unexpected and with_hang < 1.3 * without + 0.05
 
 
 # ---- where the time of one turn goes ----
@@ -366,7 +435,7 @@ def speed(client, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=["suite", "mix", "generation", "stages", "speed"])
+    parser.add_argument("experiment", choices=["suite", "mix", "generation", "beside", "stages", "speed"])
     parser.add_argument("--package", required=True, help="folder made by tests/gpu/package.sh")
     parser.add_argument("--service", required=True, help="HOST:PORT")
     parser.add_argument("--pid", type=int, default=0, help="the service's process, for what it holds")
@@ -386,7 +455,7 @@ def main():
     parser.add_argument("--label", default="")
     arguments = parser.parse_args()
     client = Client(arguments)
-    run = {"suite": suite, "mix": mix, "generation": generation, "stages": stages, "speed": speed}[arguments.experiment]
+    run = {"suite": suite, "mix": mix, "generation": generation, "beside": beside, "stages": stages, "speed": speed}[arguments.experiment]
     sys.exit(0 if run(client, arguments) else 1)
 
 
