@@ -1,12 +1,12 @@
-// For the tests of evidence: a small cubin's disassembly and a runner's honest counts of it.
+// For the tests and the fuzz target of evidence: a small cubin's disassembly and a runner's honest counts of it.
 #ifndef SASSAY_PROFILER_SERVICE_EVIDENCE_COUNTED_CALL_TESTING_H_
 #define SASSAY_PROFILER_SERVICE_EVIDENCE_COUNTED_CALL_TESTING_H_
 
+#include <cstdlib>
 #include <string>
 
 #include "common/sass/disassembly.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 #include "profiler_service/evidence/sass_join.h"
 
 namespace sassay::evidence {
@@ -46,7 +46,7 @@ inline std::string HonestCounts() {
 template <typename Message>
 Message Parse(const std::string& text) {
   Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &message)) std::abort();
   return message;
 }
 

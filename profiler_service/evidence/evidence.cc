@@ -8,6 +8,7 @@
 #include "common/base/steady_time.h"
 #include "profiler_service/evidence/ptx_summary.h"
 #include "profiler_service/evidence/sass_join.h"
+#include "profiler_service/verdict/verdict.h"
 
 namespace sassay::evidence {
 namespace {
@@ -42,7 +43,21 @@ class CountedRun {
     return failure;
   }
 
+  // What the judge finds wrong with the call; empty if nothing. A kernel may know that it is counted, and these are the
+  // inputs of evaluate's first case, whose reference is still there.
+  std::string WrongOutputs() {
+    sassay::worker::JudgeReply reply;
+    if (const MaybeFailure failure = session_.Compare(reply)) {
+      not_compared_ = failure->reason;
+      return "";
+    }
+    if (!reply.findings().empty()) return reply.findings(0).message();
+    return reply.numerics().passed() ? "" : verdict::DescribeNumerics(reply.numerics());
+  }
+
   const CandidateSession& session() const { return session_; }
+  // Why WrongOutputs has nothing to say; empty if it has.
+  const std::string& not_compared() const { return not_compared_; }
   // Of the call, seen from outside.
   absl::Duration elapsed() const { return elapsed_; }
 
@@ -50,6 +65,7 @@ class CountedRun {
   const evaluate::Seeds& seeds_;
   CandidateSession session_;
   absl::Duration elapsed_;
+  std::string not_compared_;
 };
 
 struct SassEvidence {
@@ -58,10 +74,13 @@ struct SassEvidence {
 };
 
 absl::StatusOr<SassEvidence> Join(const evaluate::StageContext& context, const EvidenceRequest& request,
-                                  const CountedRun& run, const absl::StatusOr<Disassembly>& code) {
+                                  CountedRun& run, const absl::StatusOr<Disassembly>& code) {
   RETURN_IF_ERROR(code.status());
   const auto& counts = run.session().reply().sass_counts();
   if (!counts.unavailable().empty()) return absl::UnavailableError(counts.unavailable());
+  if (const std::string wrong = run.WrongOutputs(); !wrong.empty()) {
+    return absl::DataLossError(absl::StrCat("the counted call was not the one that was judged: ", wrong));
+  }
   const CountedCall call{counts,
                          run.session().counting().cubin_crc(),
                          context.bundle.plan(),
@@ -72,6 +91,10 @@ absl::StatusOr<SassEvidence> Join(const evaluate::StageContext& context, const E
   SassEvidence joined;
   joined.evidence = SummarizeSass(launches, *code, context.bundle.workload().flop(), request.required_family);
   joined.evidence.set_cubin_crc(call.cubin_crc);
+  if (!run.not_compared().empty()) {
+    absl::StrAppend(joined.evidence.mutable_reason(),
+                    "; the counted call's outputs were not compared: ", run.not_compared());
+  }
   joined.hot = HottestInstructions(launches, ExecutedEvidence::kMaxHot);
   return joined;
 }

@@ -43,7 +43,10 @@ class EvidenceTest : public testing::Test {
     return CollectReply(reply, loaded);
   }
   ExecutedEvidence CollectReply(const worker::RunnerReply& reply, const std::string& loaded) {
-    FakeWorkers workers(judge_, {[&](int, Tensors&) { return ++calls_, reply; }});
+    FakeWorkers workers(judge_, {[&](int, Tensors& tensors) {
+                          evaluate::GemmRows(tensors, 0, right_rows_);
+                          return ++calls_, reply;
+                        }});
     *workers.load_reply.mutable_sass_counts() = Parse<worker::SassCounts>(loaded);
     const evaluate::StageContext context{bundle_, workers, absl::Now() + absl::Minutes(1)};
     return CollectEvidence(context, seeds_, {device_, "H", disassemble_});
@@ -58,6 +61,7 @@ class EvidenceTest : public testing::Test {
   evaluate::Seeds seeds_ = evaluate::SeedPool("a secret of sixteen bytes").Fresh();
   worker::DeviceDescription device_;
   Disassembler disassemble_ = [](absl::string_view, absl::Duration) { return ParseDisassembly(kListing); };
+  int right_rows_ = 64;  // of 64
   int calls_ = 0;
 };
 
@@ -99,6 +103,14 @@ TEST_F(EvidenceTest, LostLaunchIsCaught) {
   const std::string counts = kCounts;
   EXPECT_THAT(Collect(counts.substr(0, counts.find("launches { first_launch: 1"))).evidence().reason(),
               HasSubstr("nothing was counted for launch 1"));
+}
+
+TEST_F(EvidenceTest, CallThatWasCountedMustHaveBeenRight) {
+  right_rows_ = 48;
+  const Evidence evidence = Collect(kCounts).evidence();
+  EXPECT_EQ(evidence.status(), Evidence::UNAVAILABLE);
+  EXPECT_THAT(evidence.reason(), HasSubstr("not the one that was judged"));
+  EXPECT_TRUE(evidence.opcodes().empty());
 }
 
 TEST_F(EvidenceTest, MoreThanTheGpuCanDoIsNoEvidence) {
