@@ -17,7 +17,7 @@ build_packages=(
 # CUDA parts for machines without a toolkit, from PyPI, pinned to the driver generation of the lab (13.0).
 cuda_wheels=(
   nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96
-  nvidia-cuda-cccl==13.0.85
+  nvidia-cuda-cccl==13.0.85 nvidia-cuda-cupti==13.0.85
 )
 # Wheels that are useful beside any toolkit: headers for tvm_ffi candidates, the disassembler for static SASS families
 # (older releases than 13.2 are not published as wheels; it reads older cubins), headers for the cuDNN baseline.
