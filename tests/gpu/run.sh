@@ -37,6 +37,11 @@ read -r suite_passed suite_failed < <(sed -n 's/^suite: \([0-9]*\) passed, \([0-
 passed=$((passed + ${suite_passed:-0}))
 failed=$((failed + ${suite_failed:-1}))
 
+if grep -qE "$pattern" <<<evidence; then
+  bash "$(dirname "${BASH_SOURCE[0]}")/evidence.sh" "$package"
+  check "what evidence says of known candidates" $?
+fi
+
 [[ $skipped == 0 ]] || echo "$skipped GPU tests skipped, for the reasons above"
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]

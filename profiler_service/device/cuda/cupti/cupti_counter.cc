@@ -1,5 +1,6 @@
 #include "profiler_service/device/cuda/cupti/cupti_counter.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -167,7 +168,10 @@ absl::Status CuptiCounter::Flush(Group& group) {
   flush.numOfInstances = properties.numOfInstances;
   flush.pMetricsData = data.data();
   RETURN_IF_ERROR(cupti_.Check(cupti_.cuptiSassMetricsFlushData(&flush), "taking the counts"));
-  for (const CUpti_SassMetrics_Data& record : data) Book(record, values, group);
+  for (const CUpti_SassMetrics_Data& record : data) {
+    Book(record, values, group);
+    std::free(const_cast<char*>(record.functionName));  // each record has a copy, and it is the caller's
+  }
   return absl::OkStatus();
 }
 

@@ -1,5 +1,7 @@
 #include "profiler_service/device/cuda/cupti/fake_cupti.h"
 
+#include <cstring>
+
 namespace sassay::device::cuda {
 namespace {
 
@@ -26,14 +28,13 @@ CUptiResult DataProperties(CUpti_SassMetricsGetDataProperties_Params* properties
 // The slots that a record does not fill stay as the caller made them.
 CUptiResult Flush(CUpti_SassMetricsFlushData_Params* flush) {
   FakeCuptiState& state = FakeCuptiStateOf();
-  static auto* const flushed = new std::vector<std::vector<FakeRecord>>;  // names must outlive the flush
-  flushed->push_back(state.flushes.front());
+  const std::vector<FakeRecord> records = state.flushes.front();
   state.flushes.erase(state.flushes.begin());
   for (size_t i = 0; i < flush->numOfPatchedInstructionRecords; ++i) {
-    const FakeRecord& record = flushed->back()[i];
+    const FakeRecord& record = records[i];
     CUpti_SassMetrics_Data& data = flush->pMetricsData[i];
     data.cubinCrc = record.crc;
-    data.functionName = record.function.empty() ? nullptr : record.function.c_str();
+    data.functionName = record.function.empty() ? nullptr : strdup(record.function.c_str());
     data.pcOffset = record.pc_offset;
     for (size_t k = 0; k < record.slots.size(); ++k) {
       data.pInstanceValues[k] = {record.slots[k].first, record.slots[k].second};
