@@ -26,6 +26,8 @@ for test in "$package"/tests/*_test; do
   awk -v program="$name" '/^\[  SKIPPED \] .* ms\)$/ { print "SKIPPED  " program " " $4 ": " reason; skipped++ } { reason = $0 }
     END { exit skipped > 0 }' "$scratch/test.log" || skipped=$((skipped + $(grep -c '^\[  SKIPPED \] .* ms)$' "$scratch/test.log")))
   printf '%-28s %s\n' "$name" "$(grep -E '^\[  (PASSED|FAILED)  \]' "$scratch/test.log" | head -n 1)"
+  # What a test measured.
+  grep -E '^(isolation|measured): ' "$scratch/test.log" || true
   check "$name" $status
 done
 
