@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compares our counts of executed SASS with those of Nsight Compute, opcode by opcode, on kernels of a package made by
 # tests/gpu/package.sh: the same launches (tests/counted_call), counted by us in one process and by ncu in another. Prints a table of what
-# differs most; exit status 1 if an opcode differs by more than 1 %, 77 where there is no ncu.
+# differs most; exit status 1 if an opcode differs by more than 1 %, 77 where there is no ncu. How often a loop that waits goes round is
+# another number in every run, ncu's runs among themselves too: opcodes of such loops are shown and marked, and decide nothing.
 #
 #   tests/gpu/evidence_against_ncu.sh [PACKAGE] [BUNDLE…]      default: gemm_wgmma_tma gemm_mma_sync attention_forward_naive
 set -euo pipefail
@@ -25,6 +26,7 @@ import collections, csv, re, sys
 
 name, ours_file, ncu_file = sys.argv[1:]
 LIMIT = 0.01
+WAITS = re.compile(r"BRA|SYNCS\.PHASECHK\..*TRYWAIT|USETMAXREG\.TRY_ALLOC|NANOSLEEP")
 ours = {}
 for line in open(ours_file):
     kernel, opcode, warps, threads = line.rstrip("\n").split("\t")
@@ -43,11 +45,19 @@ for key in sorted(set(ours) | {key for key in ncu if key[0] in kernels}):
     mine, theirs = ours.get(key, [0, 0]), ncu.get(key, [0, 0])
     rows.append((max(abs(a - b) / max(a, b, 1) for a, b in zip(mine, theirs)), key, mine, theirs))
 rows.sort(key=lambda row: (-row[0], -max(row[2])))
-apart = sum(difference > LIMIT for difference, *_ in rows)
-print(f"{name}: {len(rows)} opcodes, {apart} differ by more than {LIMIT:.0%}, greatest difference {rows[0][0]:.4%}")
+spins = any("TRYWAIT" in opcode for _, opcode in ours)
+
+
+def waits(opcode):
+    return spins and WAITS.match(opcode) is not None
+
+
+apart = sum(difference > LIMIT and not waits(key[1]) for difference, key, *_ in rows)
+print(f"{name}: {len(rows)} opcodes, {apart} differ by more than {LIMIT:.0%}, greatest difference "
+      f"{max((row[0] for row in rows if not waits(row[1][1])), default=0):.4%}")
 print(f"  {'opcode':36} {'warps':>14} {'ncu':>14} {'threads':>16} {'ncu':>16} {'difference':>10}")
 for difference, (_, opcode), mine, theirs in rows[:8]:
-    print(f"  {opcode:36} {mine[0]:14,} {theirs[0]:14,} {mine[1]:16,} {theirs[1]:16,} {difference:10.4%}")
+    print(f"  {opcode:36} {mine[0]:14,} {theirs[0]:14,} {mine[1]:16,} {theirs[1]:16,} {difference:10.4%}{' waits' if waits(opcode) else ''}")
 sys.exit(apart > 0 or not ours)
 PYTHON
 done
