@@ -403,11 +403,19 @@ def stages(client, arguments):
     for name, cold, median, longest in rows:
         print(f"{name:<26} {cold:>9.0f} {median:>9.0f} {longest:>10.0f}")
     last = done[-1].verdict
-    print("evidence", last.get("evidence", {}).get("status"), " timing", json.dumps(last.get("timing", {}).get("reason", "")),
-          " notes", last.get("details", {}).get("notes", []))
+    timing, evidence = last.get("timing", {}), last.get("evidence", {})
+    print(f"evidence {evidence.get('status')}, tensor-core share {evidence.get('tensor_core_flop_share')}; timing {timing.get('status')} "
+          f"{timing.get('candidate', {}).get('median_ns', 0) / 1000:.1f} us, speedup {timing.get('speedup')} "
+          f"({timing.get('speedup_low')} to {timing.get('speedup_high')}) {timing.get('reason', '')}")
+    for note in last.get("details", {}).get("notes", []):
+        print("note: " + note)
     emit({"experiment": "turn_time", "candidate": case.name, "workload": case.workload, "turns": len(done),
           "ms": {name: {"first": round(cold, 1), "median": round(median, 1), "longest": round(longest, 1)}
                  for name, cold, median, longest in rows}})
+    median = next(row[2] for row in rows if row[0] == "accepted to verdict") / 1e3
+    if arguments.most_seconds and median > arguments.most_seconds:
+        print(f"accepted to verdict takes {median:.2f} s, at most {arguments.most_seconds} s expected")
+        return False
     return True
 
 
@@ -452,6 +460,7 @@ def main():
     parser.add_argument("--generation-seconds", type=float, default=2.0, help="what the model takes for one turn")
     parser.add_argument("--overlap", action="store_true", help="generation of one trajectory goes on while another is judged")
     parser.add_argument("--turn-timeout", type=float, default=120)
+    parser.add_argument("--most-seconds", type=float, default=0, help="stages: fail where a turn takes longer; 0: any time will do")
     parser.add_argument("--label", default="")
     arguments = parser.parse_args()
     client = Client(arguments)
