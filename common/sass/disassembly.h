@@ -20,12 +20,12 @@ struct SassInstruction {
   // Distance from the function's first byte.
   uint64_t pc_offset = 0;
   // With modifiers, without predicate: "HGMMA.64x128x16.F32.BF16".
-  std::string opcode;
+  std::string opcode{};
   // The whole instruction with predicate and operands, cut at kMaxTextBytes: "@!P1 BRA `(.L_x_3)".
-  std::string text;
+  std::string text{};
   // Where it came from, innermost: "kernel.cu" (without folders) and the line. Empty and 0 where the cubin has no line
   // table, or none that covers it.
-  std::string source_file;
+  std::string source_file{};
   uint32_t source_line = 0;
 
   static constexpr size_t kMaxTextBytes = 256;
