@@ -24,6 +24,10 @@ install(RUNTIME_DEPENDENCY_SET sassay DESTINATION lib
 install(RUNTIME_DEPENDENCY_SET sassay_gpu_tests DESTINATION lib COMPONENT gpu_tests EXCLUDE_FROM_ALL
   PRE_EXCLUDE_REGEXES ${of_glibc} POST_EXCLUDE_REGEXES ${of_ourselves})
 
+# The licences of what is carried along.
+install(CODE "execute_process(COMMAND ${PROJECT_SOURCE_DIR}/deploy/notices.sh \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}
+  COMMAND_ERROR_IS_FATAL ANY)")
+
 install(FILES LICENSE README.md SECURITY.md CHANGELOG.md CITATION.cff DESTINATION share/sassay)
 install(DIRECTORY common/workload/definitions DESTINATION share/sassay FILES_MATCHING PATTERN *.json)
 install(FILES agent/capture/devices/device_table.json DESTINATION share/sassay/devices)
