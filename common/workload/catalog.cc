@@ -265,4 +265,13 @@ std::vector<v1::Workload> WorkloadCatalog::List() const {
   return workloads;
 }
 
+absl::optional<v1::Workload> SanitizeShape(const Definition& definition, const v1::Workload& workload) {
+  std::map<std::string, int64_t> axes;
+  for (const std::string& axis : workload.variable_axes()) axes[axis] = workload.axes().at(axis);
+  for (const auto& [axis, value] : definition.sanitize_axes) axes[axis] = value;
+  auto shape = MakeWorkload(definition, axes);
+  if (!shape.ok() || shape->name() == workload.name()) return absl::nullopt;
+  return *std::move(shape);
+}
+
 }  // namespace sassay

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/workload/definition.h"
 #include "sassay/v1/workload.pb.h"
@@ -64,6 +65,10 @@ class WorkloadCatalog {
 // The workload of `definition` with these values of its variable axes. Same failures as Resolve.
 absl::StatusOr<sassay::v1::Workload> MakeWorkload(const Definition& definition,
                                                   const std::map<std::string, int64_t>& variable_axes);
+
+// The same workload at its definition's sanitize shape, for tools that are too slow for its own; nothing where the
+// definition has none, or where the workload is that already.
+absl::optional<sassay::v1::Workload> SanitizeShape(const Definition& definition, const sassay::v1::Workload& workload);
 
 }  // namespace sassay
 

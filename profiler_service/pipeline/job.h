@@ -3,9 +3,11 @@
 #define SASSAY_PROFILER_SERVICE_PIPELINE_JOB_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "sassay/v1/profiler.pb.h"
@@ -23,6 +25,9 @@ struct Job {
   absl::Time deadline;  // of the run
   // Devices on which earlier attempts ended in trouble, as StageStarted called them: tried last, and alone.
   std::vector<std::string> earlier_devices{};
+  // Keeps a file that belongs to the verdict where the tenant can read it, and answers its SHA-256 (lower-case hex).
+  // RESOURCE_EXHAUSTED names the limit. Empty where nothing can be kept.
+  std::function<absl::StatusOr<std::string>(absl::string_view bytes)> keep_artifact{};
 };
 
 // How the pipeline speaks while it works. Calls come from the thread that runs the job; `cancelled` may be polled from

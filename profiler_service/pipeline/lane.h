@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "profiler_service/admission/admission.h"
+#include "profiler_service/diagnose/diagnosed.h"
 #include "profiler_service/evaluate/workers.h"
 #include "profiler_service/pipeline/device_lease.h"
 #include "profiler_service/sanitize/sanitize.h"
@@ -35,6 +36,8 @@ class Lane {
   // Runners that these workers start die when the switch is pulled.
   virtual std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) = 0;
   virtual absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) = 0;
+  // NCU or DEBUG; the caller holds the lease exclusively.
+  virtual absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) = 0;
   // The caller holds the lease exclusively.
   virtual absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) = 0;
   // Whether a fresh runner comes up: asked before a candidate is blamed, and after a kernel has hung. CANCELLED when

@@ -22,6 +22,9 @@ class NamedLane : public Lane {
   const std::string& specification() const override { return name_; }
   const sassay::worker::DeviceDescription& device() const override { return device_; }
   std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch&) override { return nullptr; }
+  absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis, const wire::CandidateRun&) override {
+    return absl::UnimplementedError("no diagnosis");
+  }
   absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest&) override {
     return absl::UnimplementedError("");
   }

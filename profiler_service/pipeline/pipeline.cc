@@ -19,6 +19,9 @@
 #include "profiler_service/evidence/evidence.h"
 #include "profiler_service/pipeline/cancel_watch.h"
 #include "profiler_service/pipeline/cases.h"
+#include "profiler_service/pipeline/chapters/chapter.h"
+#include "profiler_service/pipeline/chapters/diagnose_chapter.h"
+#include "profiler_service/pipeline/chapters/sanitize_chapter.h"
 #include "profiler_service/pipeline/memory_need.h"
 #include "profiler_service/verdict/verdict.h"
 
@@ -59,6 +62,10 @@ class JobRun {
                [this](StageReport& report) { CollectEvidence(report); });
       RunStage(sassay::v1::STAGE_TIMING, WantsMore(sassay::v1::STAGE_TIMING),
                [this](StageReport& report) { Time(report); });
+      // Not among the stages of those who did not ask for it.
+      if (Goes() && job_.request.diagnose_size() > 0) {
+        RunStage(sassay::v1::STAGE_DIAGNOSE, true, [this](StageReport& report) { Diagnose(report); });
+      }
     }
     seen_.cancelled = observer_.cancelled();
     return verdict::Decide(seen_);
@@ -77,7 +84,7 @@ class JobRun {
 
   // For failures too, as diagnosis: patched code must not decide what a plain run can, but it says why.
   bool WantsSanitize() const {
-    if (!Goes()) return false;
+    if (!Goes() || Policy() == sassay::v1::SANITIZE_POLICY_NONE) return false;
     const Failure* failure = EvaluateFailure();
     if (failure == nullptr) return Asked(sassay::v1::STAGE_SANITIZE);
     return SanitizeCanExplain(*failure) && (Asked(sassay::v1::STAGE_SANITIZE) || IsMisuse(*failure));
@@ -363,50 +370,44 @@ class JobRun {
   // ---- sanitize: is it safe? ----
 
   void Sanitize(StageReport& report) {
-    verdict::SanitizeSeen& seen = seen_.sanitize.emplace();
+    SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline()};
+    verdict::SanitizeSeen& seen = seen_.sanitize.emplace(RunSanitize(ThisJob(), wish, report));
     seen.diagnostic = EvaluateFailure() != nullptr;
-    evaluate::MaybeFailure lost = TrySanitize(seen, report);
-    if (lost.has_value() && Goes()) {
-      seen_.notes.push_back(absl::StrCat("sanitize began again: ", lost->reason));
-      seen.unavailable.clear();
-      lost = TrySanitize(seen, report);
+    for (const sassay::v1::SanitizerReport& tool : seen.reports) {
+      const std::string name =
+          tool.tool() == "emulator" ? tool.tool() : absl::StrCat("compute-sanitizer ", tool.version());
+      if (!tool.version().empty() || name == "emulator") {
+        (*seen_.versions.mutable_libraries())["sanitizer"] = name;
+      }
     }
-    if (lost.has_value() && !ToolMayTakeItsRunnerAlong(*lost)) seen.lost = std::move(lost);
     if (!seen.convicting.empty()) return Finish(report, StageReport::FAILED, seen.convicting.front().message());
     if (!seen.unavailable.empty()) Finish(report, StageReport::UNAVAILABLE, seen.unavailable);
   }
 
-  // An emulator's runner ends by itself only if somebody kills it; compute-sanitizer may crash each time.
-  bool ToolMayTakeItsRunnerAlong(const Failure& lost) const {
-    return !lane_->emulated() && lost.code == sassay::v1::VERDICT_CODE_RUNNER_LOST;
+  sassay::v1::SanitizePolicy Policy() const {
+    return job_.request.sanitize() == sassay::v1::SANITIZE_POLICY_UNSPECIFIED ? parts_.default_sanitize
+                                                                              : job_.request.sanitize();
   }
 
-  static absl::nullopt_t Unavailable(verdict::SanitizeSeen& seen, const absl::Status& status) {
-    seen.unavailable = std::string(status.message());
-    return absl::nullopt;
+  // The bundle's plan for the definition's sanitize shape. Nobody has promised that there is one.
+  absl::optional<admission::AdmittedBundle> SmallBundle() const {
+    if (Policy() != sassay::v1::SANITIZE_POLICY_FULL || lane_->emulated()) return absl::nullopt;
+    const auto shape = SanitizeShape(*definition_, workload_);
+    if (!shape.has_value()) return absl::nullopt;
+    auto result = admission::Admit(job_.bundle_bytes, *shape, parts_.limits, FactsOf(*lane_));
+    auto* admitted = std::get_if<admission::AdmittedBundle>(&result);
+    return admitted == nullptr ? absl::nullopt : absl::make_optional(std::move(*admitted));
   }
 
-  // Answers which worker was lost, if one was.
-  evaluate::MaybeFailure TrySanitize(verdict::SanitizeSeen& seen, StageReport& report) {
-    const auto lease = Lease(DeviceLease::Mode::kShared);
-    if (!lease.ok()) return Unavailable(seen, lease.status());
-    const auto workers = lane_->MakeWorkers(kill_switch_);
-    CandidateBuffers buffers(*bundle_, workers->judge(), deadline_, *seeds_);
-    if (absl::Status status = buffers.Prepare(); !status.ok()) {
-      Unavailable(seen, status);
-      return absl::IsUnavailable(status) ? buffers.trouble() : absl::nullopt;
-    }
-    sanitize::SanitizeRequest request;
-    Lend(buffers, request);
-    request.poison_seed = seeds_->Get("poison sanitize", 0);
-    request.deadline = SanitizeDeadline();
-    const auto result = lane_->Sanitize(request);
-    if (!result.ok()) return Unavailable(seen, result.status());
-    report.set_device_ns(result->last_reply.device_ns());
-    Take(*result, seen);
-    if (!result->lost) return absl::nullopt;
-    if (buffers.trouble().has_value()) return buffers.trouble();
-    return Failure{sassay::v1::VERDICT_CODE_RUNNER_LOST, result->reason, {}, {}};
+  Chapter ThisJob() {
+    return {*lane_,
+            *bundle_,
+            *seeds_,
+            deadline_,
+            kill_switch_,
+            [this](DeviceLease::Mode mode) { return Lease(mode); },
+            [this] { return Goes(); },
+            seen_.notes};
   }
 
   // What every stage that runs the candidate needs: the device, the plan, and the judge's buffers for it.
@@ -418,19 +419,6 @@ class JobRun {
     request.descriptors = buffers.descriptors();
     request.refill_after_setup = [&buffers] { return buffers.Refill(); };
     request.kill_switch = &kill_switch_;
-  }
-
-  absl::Duration SanitizeDeadline() const {
-    const absl::Duration wanted = lane_->emulated() ? 2 * DeviceDeadline() : absl::Seconds(60);
-    return std::clamp(deadline_ - SteadyNow(), absl::Milliseconds(1), wanted);
-  }
-
-  void Take(const sanitize::Sanitization& result, verdict::SanitizeSeen& seen) {
-    seen.convicting = result.findings;
-    seen.advisory = result.advisory;
-    seen.device_output = result.last_reply.device_output();
-    if (result.status == sanitize::Sanitization::Status::kUnavailable) seen.unavailable = result.reason;
-    if (!result.tool.empty()) (*seen_.versions.mutable_libraries())["sanitizer"] = result.tool;
   }
 
   // ---- evidence: which instructions executed? ----
@@ -446,6 +434,7 @@ class JobRun {
     }
     report.set_device_ns(result.device_ns());
     seen_.evidence = result.evidence();
+    hot_ = result.hot();
     if (result.evidence().status() == sassay::v1::Evidence::UNAVAILABLE) {
       Finish(report, StageReport::UNAVAILABLE, result.evidence().reason());
     }
@@ -523,6 +512,30 @@ class JobRun {
     return lane_->Time(request);
   }
 
+  // ---- diagnose: what else was asked for ----
+
+  void Diagnose(StageReport& report) {
+    DiagnoseGiven given;
+    given.failure = EvaluateFailure();
+    if (given.failure == nullptr && seen_.timing.has_value() && seen_.timing->failure.has_value()) {
+      given.failure = &*seen_.timing->failure;
+    }
+    given.hot = hot_;
+    given.why_not_hot = seen_.evidence.has_value() && !seen_.evidence->reason().empty()
+                            ? seen_.evidence->reason()
+                            : "no executed instruction was counted; ask for the evidence stage, too";
+    seen_.diagnose = RunDiagnoses(ThisJob(), job_, given);
+    std::string missing;
+    for (const sassay::v1::DiagnosisReport& diagnosis : seen_.diagnose.reports) {
+      if (diagnosis.outcome() == sassay::v1::DiagnosisReport::DONE) continue;
+      absl::StrAppend(&missing, missing.empty() ? "" : "; ", sassay::v1::Diagnosis_Name(diagnosis.kind()), ": ",
+                      diagnosis.reason());
+    }
+    if (!missing.empty()) Finish(report, StageReport::UNAVAILABLE, missing);
+    // A kernel has hung again.
+    if (given.failure != nullptr && MayBeTheDevices(*given.failure)) ProbeDevice().IgnoreError();
+  }
+
   const PipelineParts& parts_;
   Lanes& lanes_;
   BarredDigests& barred_;
@@ -539,7 +552,8 @@ class JobRun {
   absl::optional<Lanes::Seat> seat_;
   Lane* lane_ = nullptr;  // the seat's
   absl::Duration call_estimate_;
-  absl::Duration evaluated_;  // device time of all its calls
+  absl::Duration evaluated_;                   // device time of all its calls
+  std::vector<evidence::HotInstruction> hot_;  // as evidence counted them
   verdict::Observations seen_;
 };
 

@@ -62,6 +62,8 @@ struct PipelineParts {
   // What a submission is given that asks for nothing. An emulated run that takes longer is too large; one that only
   // takes longer than this submission has left is not.
   absl::Duration usual_run_deadline = absl::Minutes(10);
+  // Of the sanitizer, where the submission does not say.
+  sassay::v1::SanitizePolicy default_sanitize = sassay::v1::SANITIZE_POLICY_FAST;
 };
 
 // Thread-safe: Run may be called by `concurrency()` threads at once.

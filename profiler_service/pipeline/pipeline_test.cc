@@ -44,11 +44,28 @@ class FakeLane : public Lane {
     ++sanitized_;
     EXPECT_TRUE(request.refill_after_setup().ok());
     EXPECT_EQ(request.regions.size(), 3u);
-    if (sanitized_ > lost_sanitizers_) return sanitization_;
-    sanitize::Sanitization lost;
-    lost.reason = "the runner was lost";
-    lost.lost = true;
-    return lost;
+    const std::string tool(sanitize::ToolName(request.tool));
+    asked_.push_back(absl::StrCat(tool, " ", request.bundle->plans(0).workload()));
+    sanitize::Sanitization result;
+    result.report = reports_[request.tool];
+    result.report.set_tool(tool);
+    if (result.report.outcome() == SanitizerReport::OUTCOME_UNSPECIFIED) {
+      result.report.set_outcome(SanitizerReport::CLEAN);
+    }
+    if (sanitized_ > lost_sanitizers_) return result;
+    result.report.set_outcome(SanitizerReport::UNAVAILABLE);
+    result.report.set_reason("the runner was lost");
+    result.lost = true;
+    return result;
+  }
+  absl::StatusOr<diagnose::Diagnosed> Diagnose(Diagnosis kind, const wire::CandidateRun& run) override {
+    diagnosed_.push_back(Diagnosis_Name(kind));
+    EXPECT_TRUE(run.refill_after_setup().ok());
+    diagnose::Diagnosed diagnosed;
+    diagnosed.report.set_outcome(DiagnosisReport::DONE);
+    diagnosed.warps.emplace_back().set_state("waiting at a barrier");
+    diagnosed.files.push_back({".ncu-rep", "the report"});
+    return diagnosed;
   }
   absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override {
     verdict::TimingSeen seen;
@@ -93,7 +110,10 @@ class FakeLane : public Lane {
   sassay::worker::DeviceDescription device_;
   const FakeKernel kernel_;
   evaluate::InProcessJudge judge_;
-  sanitize::Sanitization sanitization_{sanitize::Sanitization::Status::kClean, {}, {}, "", {}, "memcheck"};
+  // What each tool finds; CLEAN where nothing is said.
+  std::map<sanitize::Tool, SanitizerReport> reports_;
+  std::vector<std::string> asked_;  // "memcheck gemm_n256_k256/M=64"
+  std::vector<std::string> diagnosed_;
   absl::Mutex mutex_;
   std::function<absl::Status()> probe_ = [] { return absl::OkStatus(); };
   int lost_sanitizers_ = 0;  // the first of them lose their runner
@@ -223,8 +243,8 @@ TEST_F(PipelineTest, WrongOutputIsDiagnosedAndNotMeasured) {
 
 TEST_F(PipelineTest, TheSanitizersFindingTakesThePlaceOfABrokenGuard) {
   Build(StorePastTheEnd);
-  lane_->sanitization_.status = sanitize::Sanitization::Status::kFindings;
-  lane_->sanitization_.findings = {StorePastC()};
+  lane_->reports_[sanitize::Tool::kMemcheck].set_outcome(SanitizerReport::FINDINGS);
+  *lane_->reports_[sanitize::Tool::kMemcheck].add_convicting() = StorePastC();
   const Verdict verdict = Run();
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_SANITIZER_ERROR);
   EXPECT_EQ(verdict.code(), VERDICT_CODE_OOB_GLOBAL_WRITE);
@@ -274,8 +294,8 @@ TEST_F(PipelineTest, ALaunchThatAdmissionRefusesIsRejected) {
 
 TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {
   Build(evaluate::HonestGemm);
-  lane_->sanitization_.status = sanitize::Sanitization::Status::kUnavailable;
-  lane_->sanitization_.reason = "compute-sanitizer not found";
+  lane_->reports_[sanitize::Tool::kMemcheck].set_outcome(SanitizerReport::UNAVAILABLE);
+  lane_->reports_[sanitize::Tool::kMemcheck].set_reason("compute-sanitizer not found");
   const Verdict verdict = Run();
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
   EXPECT_EQ(OutcomeOf(verdict, STAGE_SANITIZE), StageReport::UNAVAILABLE);
@@ -285,11 +305,141 @@ TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {
 TEST_F(PipelineTest, ASanitizerThatLostItsRunnerLooksAgain) {
   Build(evaluate::HonestGemm);
   lane_->lost_sanitizers_ = 1;
-  lane_->sanitization_.status = sanitize::Sanitization::Status::kFindings;
-  lane_->sanitization_.findings.emplace_back().set_code(VERDICT_CODE_UNINITIALIZED_READ);
+  lane_->reports_[sanitize::Tool::kMemcheck].set_outcome(SanitizerReport::FINDINGS);
+  lane_->reports_[sanitize::Tool::kMemcheck].add_convicting()->set_code(VERDICT_CODE_UNINITIALIZED_READ);
   const Verdict verdict = Run();
   EXPECT_EQ(verdict.code(), VERDICT_CODE_UNINITIALIZED_READ);
   EXPECT_THAT(verdict.details().notes(), Contains("sanitize began again: the runner was lost"));
+}
+
+TEST_F(PipelineTest, FastAsksMemcheckAlone) {
+  Build(evaluate::HonestGemm);
+  const Verdict verdict = Run();
+  EXPECT_THAT(lane_->asked_, ElementsAre("memcheck gemm_n256_k256/M=64"));
+  ASSERT_EQ(verdict.sanitizers_size(), 1);
+  EXPECT_EQ(verdict.sanitizers(0).tool(), "memcheck");
+  EXPECT_EQ(verdict.sanitizers(0).outcome(), SanitizerReport::CLEAN);
+  EXPECT_EQ(verdict.sanitizers(0).workload(), "gemm_n256_k256/M=64");
+  EXPECT_TRUE(verdict.scorable());
+}
+
+TEST_F(PipelineTest, FullAsksEveryToolOneAfterTheOtherAndAdviceIsNoGuilt) {
+  Build(evaluate::HonestGemm);
+  SanitizerReport& race = lane_->reports_[sanitize::Tool::kRacecheck];
+  race.set_outcome(SanitizerReport::FINDINGS);
+  race.add_advisory()->set_code(VERDICT_CODE_SHARED_RACE);
+  lane_->reports_[sanitize::Tool::kInitcheck].set_outcome(SanitizerReport::UNAVAILABLE);
+  lane_->reports_[sanitize::Tool::kInitcheck].set_reason("it was late");
+  Job job = MakeJob();
+  job.request.set_sanitize(SANITIZE_POLICY_FULL);
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(lane_->asked_.size(), 4u);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_TRUE(verdict.scorable()) << "memcheck decides whether it counts as sanitized";
+  ASSERT_EQ(verdict.sanitizers_size(), 4);
+  EXPECT_EQ(verdict.sanitizers(3).advisory(0).code(), VERDICT_CODE_SHARED_RACE);
+  EXPECT_THAT(verdict.details().notes(), Contains("sanitize: initcheck is UNAVAILABLE: it was late"));
+}
+
+TEST_F(PipelineTest, SlowToolsLookAtTheSanitizeShapeWhereTheBundleHasAPlanForIt) {
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob("gemm_n256_k256/M=128");
+  sassay::v1::Bundle bundle = admission::ExampleBundle();
+  LaunchPlan large = bundle.plans(0);
+  large.set_workload("gemm_n256_k256/M=128");
+  for (const int doubled : {0, 2}) {
+    large.mutable_buffers(doubled)->set_size_bytes(2 * large.buffers(doubled).size_bytes());
+  }
+  *bundle.mutable_plans()->Add() = large;
+  bundle.mutable_plans()->SwapElements(0, 1);
+  job.bundle_bytes = bundle.SerializeAsString();
+  job.request.set_bundle_sha256(Sha256Hex(job.bundle_bytes));
+  job.request.set_sanitize(SANITIZE_POLICY_FULL);
+  const Verdict verdict = Run(job);
+  EXPECT_THAT(lane_->asked_, ElementsAre("memcheck gemm_n256_k256/M=128", "synccheck gemm_n256_k256/M=128",
+                                         "initcheck gemm_n256_k256/M=128", "racecheck gemm_n256_k256/M=64"))
+      << verdict.reason();
+}
+
+TEST_F(PipelineTest, AfterAFindingThatConvictsNoOtherToolIsAsked) {
+  Build(evaluate::HonestGemm);
+  lane_->reports_[sanitize::Tool::kMemcheck].set_outcome(SanitizerReport::FINDINGS);
+  *lane_->reports_[sanitize::Tool::kMemcheck].add_convicting() = StorePastC();
+  Job job = MakeJob();
+  job.request.set_sanitize(SANITIZE_POLICY_FULL);
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(lane_->sanitized_, 1);
+  EXPECT_EQ(verdict.code(), VERDICT_CODE_OOB_GLOBAL_WRITE);
+  EXPECT_EQ(verdict.sanitizers(3).reason(), "not run: the finding of memcheck comes first");
+}
+
+TEST_F(PipelineTest, WithoutASanitizerNothingIsScorable) {
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob();
+  job.request.set_sanitize(SANITIZE_POLICY_NONE);
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(lane_->sanitized_, 0);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_FALSE(verdict.scorable());
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_SANITIZE), StageReport::SKIPPED);
+}
+
+TEST_F(PipelineTest, DiagnosesRunLastAndTheirFilesAreKept) {
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob();
+  job.submission_id = "s1";
+  job.request.add_diagnose(DIAGNOSIS_NCU);
+  std::string kept;
+  job.keep_artifact = [&](absl::string_view bytes) {
+    kept = std::string(bytes);
+    return absl::StatusOr<std::string>("digest");
+  };
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(observer_.started_.back(), STAGE_DIAGNOSE);
+  EXPECT_EQ(verdict.stage(), STAGE_TIMING) << "a diagnosis decides nothing";
+  EXPECT_EQ(kept, "the report");
+  ASSERT_EQ(verdict.diagnoses_size(), 1);
+  EXPECT_EQ(verdict.diagnoses(0).kind(), DIAGNOSIS_NCU);
+  EXPECT_EQ(verdict.diagnoses(0).artifacts(0).name(), "s1.ncu-rep");
+  EXPECT_EQ(verdict.diagnoses(0).artifacts(0).sha256(), "digest");
+  EXPECT_EQ(verdict.diagnoses(0).artifacts(0).size_bytes(), 10u);
+}
+
+TEST_F(PipelineTest, AFileThatCannotBeKeptIsSaid) {
+  Build(evaluate::HonestGemm);
+  Job job = MakeJob();
+  job.request.add_diagnose(DIAGNOSIS_NCU);
+  job.keep_artifact = [](absl::string_view) {
+    return absl::StatusOr<std::string>(absl::ResourceExhaustedError("--max-bytes-per-tenant is used up"));
+  };
+  const Verdict verdict = Run(job);
+  EXPECT_EQ(verdict.diagnoses(0).outcome(), DiagnosisReport::DONE);
+  EXPECT_EQ(verdict.diagnoses(0).artifacts_size(), 0);
+  EXPECT_THAT(verdict.diagnoses(0).summary(), Contains(HasSubstr("--max-bytes-per-tenant")));
+}
+
+TEST_F(PipelineTest, OnlyAFaultOrAHangIsDebuggedAndOnlyWhatEndsIsProfiled) {
+  Job job = MakeJob();
+  job.request.add_diagnose(DIAGNOSIS_NCU);
+  job.request.add_diagnose(DIAGNOSIS_DEBUG);
+  Build(evaluate::HonestGemm);
+  EXPECT_THAT(Run(job).diagnoses(1).reason(), HasSubstr("nothing to debug"));
+  EXPECT_THAT(lane_->diagnosed_, ElementsAre("DIAGNOSIS_NCU"));
+  Build(Hang);
+  const Verdict hung = Run(job);
+  EXPECT_THAT(lane_->diagnosed_, ElementsAre("DIAGNOSIS_DEBUG"));
+  EXPECT_EQ(hung.status(), VERDICT_STATUS_TIMEOUT);
+  EXPECT_EQ(hung.diagnoses(0).outcome(), DiagnosisReport::UNAVAILABLE);
+  EXPECT_EQ(hung.details().warps(0).state(), "waiting at a barrier");
+}
+
+TEST_F(PipelineTest, AnEmulatedDeviceSaysThatItCannotDiagnose) {
+  Build(evaluate::HonestGemm, "emulated");
+  Job job = MakeJob();
+  job.request.add_diagnose(DIAGNOSIS_NCU);
+  EXPECT_THAT(Run(job).diagnoses(0).reason(), HasSubstr("emulated"));
+  EXPECT_TRUE(lane_->diagnosed_.empty());
 }
 
 TEST_F(PipelineTest, ACandidateThatNobodyCouldSanitizeIsNotAcquitted) {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/diagnose/core_dump.h"
+#include "profiler_service/diagnose/ncu.h"
 
 namespace sassay::pipeline {
 namespace {
@@ -83,12 +86,12 @@ uint64_t MemoryForJobs(const sassay::worker::DeviceDescription& device) {
 }  // namespace
 
 ProcessLane::ProcessLane(std::string specification, std::unique_ptr<JudgeSupervisor> judge, wire::RunnerPool& pool,
-                         std::string compute_sanitizer, uint32_t spares, uint32_t seats)
+                         LaneTools tools, uint32_t spares, uint32_t seats)
     : Lane(MemoryForJobs(judge->device()), seats),
       specification_(std::move(specification)),
       judge_(std::move(judge)),
       pool_(pool),
-      compute_sanitizer_(std::move(compute_sanitizer)) {
+      tools_(std::move(tools)) {
   pool_.Keep(specification_, sassay::worker::RUN_MODE_PLAIN, spares);
   // CUPTI takes 0.1 s to start, beside the context's 0.3 s.
   if (judge_->device().kind() == "cuda") {
@@ -101,7 +104,13 @@ std::unique_ptr<evaluate::Workers> ProcessLane::MakeWorkers(wire::KillSwitch& ki
 }
 
 absl::StatusOr<sanitize::Sanitization> ProcessLane::Sanitize(const sanitize::SanitizeRequest& request) {
-  return sanitize::Sanitize(request, pool_, compute_sanitizer_);
+  return sanitize::Sanitize(request, pool_, tools_.compute_sanitizer);
+}
+
+absl::StatusOr<diagnose::Diagnosed> ProcessLane::Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) {
+  if (kind == sassay::v1::DIAGNOSIS_NCU) return diagnose::ProfileWithNcu(run, pool_, tools_.ncu);
+  if (kind == sassay::v1::DIAGNOSIS_DEBUG) return diagnose::DebugFault(run, pool_, tools_.cuda_gdb);
+  return diagnose::Unavailable(absl::StrCat("a device cannot give ", sassay::v1::Diagnosis_Name(kind)));
 }
 
 absl::StatusOr<verdict::TimingSeen> ProcessLane::Time(const timing::TimingRequest& request) {

@@ -11,17 +11,25 @@
 
 namespace sassay::pipeline {
 
+// Programs of this machine; empty where there is none.
+struct LaneTools {
+  std::string compute_sanitizer;
+  std::string ncu;
+  std::string cuda_gdb;
+};
+
 // Thread-safe. `pool` outlives it.
 class ProcessLane : public Lane {
  public:
-  // Keeps `spares` runners ready and takes `seats` jobs at once. `compute_sanitizer` is empty where there is none.
+  // Keeps `spares` runners ready and takes `seats` jobs at once.
   ProcessLane(std::string specification, std::unique_ptr<JudgeSupervisor> judge, wire::RunnerPool& pool,
-              std::string compute_sanitizer, uint32_t spares, uint32_t seats);
+              LaneTools tools, uint32_t spares, uint32_t seats);
 
   const std::string& specification() const override { return specification_; }
   const sassay::worker::DeviceDescription& device() const override { return judge_->device(); }
   std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) override;
   absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override;
+  absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) override;
   absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override;
   absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) override;
 
@@ -31,7 +39,7 @@ class ProcessLane : public Lane {
   const std::string specification_;
   const std::unique_ptr<JudgeSupervisor> judge_;
   wire::RunnerPool& pool_;
-  const std::string compute_sanitizer_;
+  const LaneTools tools_;
 };
 
 }  // namespace sassay::pipeline

@@ -77,6 +77,15 @@ evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain
   };
 }
 
+LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain) {
+  LaneTools tools;
+  if (toolchain.ok()) tools.compute_sanitizer = toolchain->compute_sanitizer;
+  if (tools.compute_sanitizer.empty()) tools.compute_sanitizer = FindVendorTool("compute-sanitizer").value_or("");
+  tools.ncu = FindVendorTool("ncu").value_or("");
+  tools.cuda_gdb = FindVendorTool("cuda-gdb").value_or("");
+  return tools;
+}
+
 }  // namespace
 
 ServicePipeline::~ServicePipeline() = default;
@@ -100,6 +109,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.usual_run_deadline = options.usual_run_deadline;
   parts.device_deadline = options.device_deadline;
   parts.exclusive = options.exclusive;
+  parts.default_sanitize = options.sanitize;
   parts.barred_digests_file = options.state / "barred_digests";
   parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle,
                                                             absl::Time deadline, const StopAsked& stop) {
@@ -109,12 +119,12 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.trusted_bundle = [workloads = options.workloads](absl::string_view sha256) {
     return TrustedBundle(workloads, sha256);
   };
-  RETURN_IF_ERROR(service->AddLanes(options, toolchain.ok() ? toolchain->compute_sanitizer : "", parts));
+  RETURN_IF_ERROR(service->AddLanes(options, FindLaneTools(toolchain), parts));
   service->pipeline_ = std::make_unique<Pipeline>(std::move(parts));
   return service;
 }
 
-absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, const std::string& compute_sanitizer,
+absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, const LaneTools& tools,
                                        PipelineParts& parts) {
   if (options.devices.empty()) return absl::InvalidArgumentError("expected at least one device, got none");
   for (const std::string& device : options.devices) {
@@ -122,10 +132,9 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
     ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge, JudgeSupervisor::Start(judge_options, kJudgeStart));
     judges_.push_back(judge.get());
     const uint32_t usual = judge->device().kind() == "emulated" ? 2 : 4;
-    parts.lanes.push_back(std::make_unique<ProcessLane>(device, std::move(judge), *pool_, compute_sanitizer,
-                                                        options.spares,
+    parts.lanes.push_back(std::make_unique<ProcessLane>(device, std::move(judge), *pool_, tools, options.spares,
                                                         options.jobs_per_device > 0 ? options.jobs_per_device : usual));
-    Describe(*parts.lanes.back(), !compute_sanitizer.empty());
+    Describe(*parts.lanes.back(), tools);
   }
   return absl::OkStatus();
 }
@@ -136,7 +145,7 @@ uint64_t ServicePipeline::judge_deaths() const {
   return deaths;
 }
 
-void ServicePipeline::Describe(const Lane& lane, bool can_sanitize) {
+void ServicePipeline::Describe(const Lane& lane, const LaneTools& tools) {
   sassay::v1::DeviceCapability& capability = devices_.emplace_back();
   capability.set_kind(lane.device().kind());
   capability.set_model(lane.device().model());
@@ -147,7 +156,7 @@ void ServicePipeline::Describe(const Lane& lane, bool can_sanitize) {
   capability.set_driver_version(lane.device().driver_version());
   capability.add_stages(sassay::v1::STAGE_ADMISSION);
   capability.add_stages(sassay::v1::STAGE_EVALUATE);
-  if (lane.emulated() || can_sanitize)
+  if (lane.emulated() || !tools.compute_sanitizer.empty())
     capability.add_stages(sassay::v1::STAGE_SANITIZE);
   else
     capability.add_notes("sanitize: UNAVAILABLE (compute-sanitizer not found)");
@@ -155,6 +164,9 @@ void ServicePipeline::Describe(const Lane& lane, bool can_sanitize) {
     capability.add_stages(sassay::v1::STAGE_EVIDENCE);
     capability.add_notes("timing: UNAVAILABLE (emulated device)");
   } else {
+    capability.add_diagnoses(sassay::v1::DIAGNOSIS_HOTSPOTS);
+    if (!tools.ncu.empty()) capability.add_diagnoses(sassay::v1::DIAGNOSIS_NCU);
+    if (!tools.cuda_gdb.empty()) capability.add_diagnoses(sassay::v1::DIAGNOSIS_DEBUG);
     capability.add_stages(sassay::v1::STAGE_TIMING);
     if (LocateVendorLibrary(VendorLibrary::kCupti).empty()) {
       capability.add_notes("evidence: UNAVAILABLE (CUPTI not found: pip install nvidia-cuda-cupti)");

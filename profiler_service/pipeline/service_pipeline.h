@@ -19,6 +19,7 @@
 namespace sassay::pipeline {
 
 class JudgeSupervisor;
+struct LaneTools;
 
 struct ServicePipelineOptions {
   // "cuda:0", "emulated:sm_90a"; what device::DetectDevices gives for "auto". At least one.
@@ -33,6 +34,8 @@ struct ServicePipelineOptions {
   const WorkloadCatalog* catalog = nullptr;
   // --cuda-home; empty to look for it.
   std::string cuda_home;
+  // What a submission gets that asks for nothing.
+  sassay::v1::SanitizePolicy sanitize = sassay::v1::SANITIZE_POLICY_FAST;
   // Set where the operator allowed a machine without sandbox.
   absl::optional<AllowUnsandboxed> allow_unsandboxed;
   // Longest CPU reference.
@@ -69,9 +72,8 @@ class ServicePipeline {
 
  private:
   ServicePipeline() = default;
-  absl::Status AddLanes(const ServicePipelineOptions& options, const std::string& compute_sanitizer,
-                        PipelineParts& parts);
-  void Describe(const Lane& lane, bool can_sanitize);
+  absl::Status AddLanes(const ServicePipelineOptions& options, const LaneTools& tools, PipelineParts& parts);
+  void Describe(const Lane& lane, const LaneTools& tools);
 
   std::unique_ptr<wire::RunnerPool> pool_;
   std::unique_ptr<admission::ProvenanceChecker> provenance_;

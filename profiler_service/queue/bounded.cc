@@ -25,6 +25,8 @@ void BoundVerdict(sassay::v1::Verdict& verdict) {
   const size_t bytes = verdict.ByteSizeLong();
   if (bytes <= kMaxVerdictBytes) return;
   verdict.clear_details();
+  if (verdict.ByteSizeLong() > kMaxVerdictBytes) verdict.clear_diagnoses();
+  if (verdict.ByteSizeLong() > kMaxVerdictBytes) verdict.clear_sanitizers();
   if (verdict.ByteSizeLong() > kMaxVerdictBytes) verdict.clear_evidence();
   if (verdict.ByteSizeLong() > kMaxVerdictBytes) verdict.clear_timing();
   if (verdict.ByteSizeLong() > kMaxVerdictBytes) verdict.clear_numerics();

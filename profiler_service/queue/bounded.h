@@ -21,8 +21,8 @@ inline constexpr size_t kMaxVerdictBytes = 1 << 20;
 // Cuts every text in `message` to kMaxTextBytes and replaces what is not UTF-8 by '?'.
 void BoundTexts(google::protobuf::Message& message);
 
-// The same, and drops details, then evidence, timing, numerics and stages, from a verdict that is still larger than
-// kMaxVerdictBytes; a note says so. Status, code and reason stay.
+// The same, and drops details, then diagnoses, sanitizers, evidence, timing, numerics and stages, from a verdict that
+// is still larger than kMaxVerdictBytes; a note says so. Status, code and reason stay.
 void BoundVerdict(sassay::v1::Verdict& verdict);
 
 }  // namespace sassay::queue

@@ -9,8 +9,8 @@
 
 namespace sassay::queue {
 
-Dispatcher::Dispatcher(Queue& queue, JobRunner& runner, BundleReader read_bundle)
-    : queue_(queue), runner_(runner), read_bundle_(std::move(read_bundle)) {
+Dispatcher::Dispatcher(Queue& queue, JobRunner& runner, BundleReader read_bundle, ArtifactKeeper keep_artifact)
+    : queue_(queue), runner_(runner), read_bundle_(std::move(read_bundle)), keep_artifact_(std::move(keep_artifact)) {
   const int count = static_cast<int>(std::max<uint32_t>(1, runner.concurrency()));
   {
     absl::MutexLock lock(&mutex_);
@@ -52,13 +52,18 @@ sassay::v1::Verdict Dispatcher::Run(RunningJob& running) {
                       absl::StrCat("the uploaded bundle cannot be read: ", bundle.status().message()),
                       submission.attempt, absl::Now());
   }
-  const Job job{submission.id,
-                submission.tenant,
-                submission.request,
-                *std::move(bundle),
-                submission.attempt,
-                running.deadline(),
-                queue_.EarlierDevices(submission)};
+  Job job{submission.id,
+          submission.tenant,
+          submission.request,
+          *std::move(bundle),
+          submission.attempt,
+          running.deadline(),
+          queue_.EarlierDevices(submission)};
+  if (keep_artifact_) {
+    job.keep_artifact = [this, tenant = submission.tenant](absl::string_view bytes) {
+      return keep_artifact_(tenant, bytes);
+    };
+  }
   return runner_.Run(job, running);
 }
 

@@ -18,11 +18,14 @@ namespace sassay::queue {
 // Reads a tenant's bundle, and notes that it is in use.
 using BundleReader = std::function<absl::StatusOr<std::string>(absl::string_view tenant, absl::string_view sha256)>;
 
+// Keeps a file that belongs to one of the tenant's verdicts; answers its SHA-256.
+using ArtifactKeeper = std::function<absl::StatusOr<std::string>(absl::string_view tenant, absl::string_view bytes)>;
+
 // Life cycle: the constructor starts the workers; Drain ends them. `queue` and `runner` outlive it.
 // Thread-compatible.
 class Dispatcher {
  public:
-  Dispatcher(Queue& queue, JobRunner& runner, BundleReader read_bundle);
+  Dispatcher(Queue& queue, JobRunner& runner, BundleReader read_bundle, ArtifactKeeper keep_artifact = {});
   // Drains without patience.
   ~Dispatcher();
 
@@ -37,6 +40,7 @@ class Dispatcher {
   Queue& queue_;
   JobRunner& runner_;
   const BundleReader read_bundle_;
+  const ArtifactKeeper keep_artifact_;
   absl::Mutex mutex_;
   int working_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> workers_;

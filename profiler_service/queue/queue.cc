@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -42,6 +43,25 @@ absl::StatusOr<absl::Duration> DeadlineOf(const google::protobuf::Duration* give
                    absl::StrReplaceAll(field, {{"_", "-"}}), "), got ", absl::FormatDuration(duration)));
 }
 
+absl::Status CheckDiagnostics(const ProfileRequest& request) {
+  if (!sassay::v1::SanitizePolicy_IsValid(request.sanitize())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sanitize: expected NONE, FAST or FULL, got enum value ", request.sanitize()));
+  }
+  std::set<int> seen;
+  for (const int diagnosis : request.diagnose()) {
+    if (!sassay::v1::Diagnosis_IsValid(diagnosis) || diagnosis == sassay::v1::DIAGNOSIS_UNSPECIFIED) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("diagnose: expected NCU, HOTSPOTS or DEBUG, got enum value ", diagnosis));
+    }
+    if (!seen.insert(diagnosis).second) {
+      return absl::InvalidArgumentError(absl::StrCat("diagnose: expected each diagnosis once, got ",
+                                                     sassay::v1::Diagnosis_Name(diagnosis), " twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckRequest(const ProfileRequest& request) {
@@ -76,7 +96,7 @@ absl::Status CheckRequest(const ProfileRequest& request) {
           absl::StrCat("stages: expected ADMISSION, EVALUATE, SANITIZE, EVIDENCE or TIMING, got enum value ", stage));
     }
   }
-  return absl::OkStatus();
+  return CheckDiagnostics(request);
 }
 
 Queue::Queue(store::Store& store, QueueOptions options, QueueHooks hooks)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <pugixml.hpp>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/bundle/source_lines.h"
 #include "common/demangle/demangle.h"
 
 namespace sassay::sanitize {
@@ -59,37 +61,34 @@ std::string SymbolOf(absl::string_view function, const v1::Bundle& bundle) {
   return std::string(function);
 }
 
-const v1::SourceFile* SourceOf(absl::string_view path, const v1::Bundle& bundle) {
-  for (const auto& source : bundle.sources()) {
-    if (path == source.path() || absl::EndsWith(path, absl::StrCat("/", source.path()))) return &source;
-  }
-  return nullptr;
-}
-
-std::string LineOf(const v1::SourceFile& source, uint64_t line) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(source.content(), '\n');
-  if (line == 0 || line > lines.size()) return "";
-  return std::string(absl::StripAsciiWhitespace(lines[line - 1]));
-}
-
-// Paths of the machine that compiled never get into a verdict.
-void ReadWhere(const pugi::xml_node& where, const v1::Bundle& bundle, ThreadLocation& location) {
-  location.set_kernel(SymbolOf(where.child_value("func"), bundle));
-  const absl::string_view path = where.child_value("path");
-  if (path.empty()) return;
-  const uint64_t line = Unsigned(where, "line");
-  const v1::SourceFile* source = SourceOf(path, bundle);
-  const absl::string_view name = source != nullptr
-                                     ? absl::string_view(source->path())
-                                     : path.substr(path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1);
-  location.set_source_line(absl::StrCat(name, ":", line));
-  if (source != nullptr) location.set_source_text(LineOf(*source, line));
-}
-
 void ReadWho(const pugi::xml_node& who, ThreadLocation& location) {
   if (!who) return;
   ReadExtent(who.child("threadIdx"), *location.mutable_thread());
   ReadExtent(who.child("blockIdx"), *location.mutable_block());
+}
+
+void ReadLine(const pugi::xml_node& where, const v1::Bundle& bundle, ThreadLocation& location) {
+  SetSourceLine(where.child_value("path"), Unsigned(where, "line"), bundle, location);
+}
+
+void ReadWhere(const pugi::xml_node& where, const v1::Bundle& bundle, ThreadLocation& location) {
+  location.set_kernel(SymbolOf(where.child_value("func"), bundle));
+  ReadLine(where, bundle, location);
+}
+
+// Who did it and where. In an inlined function or a header of the toolkit the outermost frame is the kernel, and the
+// innermost line that the candidate wrote is the one to look at.
+void ReadLocation(const pugi::xml_node& record, const v1::Bundle& bundle, ThreadLocation& location) {
+  ReadWho(record.child("who"), location);
+  const pugi::xml_node where = record.child("where");
+  ReadWhere(where, bundle, location);
+  bool known = FindSource(where.child_value("path"), bundle) != nullptr;
+  for (const pugi::xml_node& frame : record.child("deviceStack").children("frame")) {
+    location.set_kernel(SymbolOf(frame.child_value("func"), bundle));
+    if (known || FindSource(frame.child_value("path"), bundle) == nullptr) continue;
+    ReadLine(frame, bundle, location);
+    known = true;
+  }
 }
 
 Neighbour Nearest(uint64_t address, uint64_t size, absl::Span<const worker::Placement> placements) {
@@ -165,8 +164,7 @@ Finding AccessFinding(const pugi::xml_node& record, absl::Span<const worker::Pla
   Finding finding;
   finding.set_code(AccessCode(what));
   finding.set_access_bytes(static_cast<uint32_t>(Unsigned(what, "size")));
-  ReadWho(record.child("who"), *finding.mutable_where());
-  ReadWhere(record.child("where"), bundle, *finding.mutable_where());
+  ReadLocation(record, bundle, *finding.mutable_where());
   const absl::string_view space = what.child_value("space");
   std::string place;
   if (space == "__global__" || space.empty()) {
@@ -186,24 +184,75 @@ Finding ExceptionFinding(const pugi::xml_node& record, const v1::Bundle& bundle)
   const absl::string_view exception = record.child("what").child_value("exception");
   Finding finding;
   finding.set_code(ExceptionCode(exception));
-  ReadWho(record.child("who"), *finding.mutable_where());
-  ReadWhere(record.child("where"), bundle, *finding.mutable_where());
+  ReadLocation(record, bundle, *finding.mutable_where());
   finding.set_message(absl::StrCat(exception, " ", By(finding.where())));
   return finding;
 }
 
-Finding RaceFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
-  const pugi::xml_node what = record.child("what");
+// The two sides of a race: `first` and `second` are the words for what they did.
+Finding RaceFinding(const pugi::xml_node& first, const pugi::xml_node& second, const char* access,
+                    const v1::Bundle& bundle) {
   Finding finding;
   finding.set_code(v1::VERDICT_CODE_SHARED_RACE);
   finding.set_buffer("shared");
-  ReadWhere(what.child("source").child("where"), bundle, *finding.mutable_where());
-  ReadWhere(what.child("destination").child("where"), bundle, *finding.mutable_other());
+  ReadWhere(first.child("where"), bundle, *finding.mutable_where());
+  ReadWhere(second.child("where"), bundle, *finding.mutable_other());
+  finding.set_message(absl::StrCat(first.child_value(access), " at ", finding.where().source_line(), " and ",
+                                   second.child_value(access), " at ", finding.other().source_line(),
+                                   " of the same shared memory without a barrier"));
+  return finding;
+}
+
+// "--racecheck-report analysis": one record for all hazards between two lines.
+Finding AnalysisFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+  const pugi::xml_node what = record.child("what");
+  Finding finding = RaceFinding(what.child("source"), what.child("destination"), "direction", bundle);
   finding.set_count(Unsigned(what.child("destination"), "count"));
-  finding.set_message(absl::StrCat(what.child("source").child_value("direction"), " at ", finding.where().source_line(),
-                                   " and ", what.child("destination").child_value("direction"), " at ",
-                                   finding.other().source_line(), " of the same shared memory without a barrier, in ",
-                                   ShortKernelName(finding.where().kernel())));
+  absl::StrAppend(finding.mutable_message(), ", in ", ShortKernelName(finding.where().kernel()));
+  if (absl::string_view(record.child_value("level")) != "Error") {
+    absl::StrAppend(finding.mutable_message(), " (", record.child_value("level"), ")");
+  }
+  return finding;
+}
+
+// "--racecheck-report hazard": one record for two threads and a byte.
+Finding HazardFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+  const pugi::xml_node what = record.child("what");
+  Finding finding = RaceFinding(what.child("thread0"), what.child("thread1"), "access", bundle);
+  for (auto [side, thread] :
+       {std::make_pair(finding.mutable_where(), "thread0"), {finding.mutable_other(), "thread1"}}) {
+    ReadExtent(what.child("common").child("blockIdx"), *side->mutable_block());
+    ReadExtent(what.child(thread).child("threadIdx"), *side->mutable_thread());
+  }
+  absl::StrAppend(finding.mutable_message(), ", ", By(finding.where()));
+  return finding;
+}
+
+Finding BarrierFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+  const absl::string_view type = record.child("what").child_value("type");
+  Finding finding;
+  finding.set_code(absl::StrContains(type, "ivergent") ? v1::VERDICT_CODE_BARRIER_DIVERGENCE
+                                                       : v1::VERDICT_CODE_BARRIER_MISUSE);
+  ReadLocation(record, bundle, *finding.mutable_where());
+  finding.set_message(absl::StrCat(record.child("what").child_value("text"), ": ", type, ", ", By(finding.where())));
+  return finding;
+}
+
+Finding UninitialisedFinding(const pugi::xml_node& record, absl::Span<const worker::Placement> placements,
+                             const v1::Bundle& bundle) {
+  const pugi::xml_node what = record.child("what");
+  Finding finding;
+  finding.set_code(v1::VERDICT_CODE_UNINITIALIZED_READ);
+  finding.set_access_bytes(static_cast<uint32_t>(Unsigned(what, "size")));
+  ReadLocation(record, bundle, *finding.mutable_where());
+  const Neighbour neighbour = Nearest(Address(what), finding.access_bytes(), placements);
+  std::string place;
+  if (neighbour.placement != nullptr && neighbour.inside) {
+    finding.set_buffer(neighbour.placement->buffer());
+    place = absl::StrCat(" at byte ", Address(what) - neighbour.placement->address(), " of ", finding.buffer());
+  }
+  finding.set_message(absl::StrCat("read of ", finding.access_bytes(), " bytes", place, " that nobody has written, ",
+                                   By(finding.where())));
   return finding;
 }
 
@@ -224,7 +273,7 @@ void Add(std::vector<Finding>& findings, Finding finding) {
 
 }  // namespace
 
-absl::StatusOr<Report> ParseReport(absl::string_view xml, absl::Span<const worker::Placement> placements,
+absl::StatusOr<Report> ParseReport(absl::string_view xml, Tool tool, absl::Span<const worker::Placement> placements,
                                    const v1::Bundle& bundle) {
   pugi::xml_document document;
   const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size(), pugi::parse_default);
@@ -239,12 +288,19 @@ absl::StatusOr<Report> ParseReport(absl::string_view xml, absl::Span<const worke
     const absl::string_view kind = record.child_value("kind");
     const pugi::xml_node what = record.child("what");
     if (kind == "Analysis") {
-      Add(report.advisory, RaceFinding(record, bundle));
+      Add(report.advisory, AnalysisFinding(record, bundle));
+    } else if (kind == "Hazard") {
+      Add(report.advisory, HazardFinding(record, bundle));
+    } else if (kind == "Synccheck") {
+      Add(report.advisory, BarrierFinding(record, bundle));
+    } else if (kind == "Initcheck" && record.child("where")) {
+      Add(report.advisory, UninitialisedFinding(record, placements, bundle));
     } else if (what.child("exception")) {
       Add(report.advisory, ExceptionFinding(record, bundle));
     } else if (what.child("space")) {
       const bool global = absl::string_view(what.child_value("space")) == "__global__";
-      Add(global ? report.convicting : report.advisory, AccessFinding(record, placements, bundle));
+      Add(global && tool == Tool::kMemcheck ? report.convicting : report.advisory,
+          AccessFinding(record, placements, bundle));
     }
   }
   return report;
@@ -253,7 +309,7 @@ absl::StatusOr<Report> ParseReport(absl::string_view xml, absl::Span<const worke
 absl::StatusOr<uint64_t> ParseSummary(absl::string_view console) {
   for (absl::string_view line : absl::StrSplit(console, '\n')) {
     absl::ConsumePrefix(&line, "========= ");
-    if (!absl::ConsumePrefix(&line, "ERROR SUMMARY: ")) continue;
+    if (!absl::ConsumePrefix(&line, "ERROR SUMMARY: ") && !absl::ConsumePrefix(&line, "RACECHECK SUMMARY: ")) continue;
     const absl::string_view count = line.substr(0, line.find(' '));
     uint64_t errors = 0;
     if (absl::SimpleAtoi(count, &errors)) return errors;

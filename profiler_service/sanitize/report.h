@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "profiler_service/sanitize/tool.h"
 #include "profiler_service/wire/worker.pb.h"
 #include "sassay/v1/bundle.pb.h"
 #include "sassay/v1/verdict.pb.h"
@@ -19,20 +20,22 @@ namespace sassay::sanitize {
 struct Report {
   // Global memory: these convict.
   std::vector<sassay::v1::Finding> convicting;
-  // Shared and local memory, traps, races: the tool alone does not convict.
+  // Shared and local memory, traps, and whatever other tools than memcheck say: that alone does not convict.
   std::vector<sassay::v1::Finding> advisory;
 };
 
 // Most findings kept of each sort.
 inline constexpr size_t kMaxFindings = 64;
 
-// Reads the file that `compute-sanitizer --xml --save` wrote (release 2025.3; samples in testdata/). Records about API
-// calls are our own runner's and are left out. `placements` name the buffers, `bundle` the kernels and source lines.
-// DATA_LOSS if it is not such a file.
-absl::StatusOr<Report> ParseReport(absl::string_view xml, absl::Span<const sassay::worker::Placement> placements,
+// Reads the file that `compute-sanitizer --tool TOOL --xml --save` wrote (release 2025.3; samples in testdata/).
+// Records about API calls are our own runner's and are left out. `placements` name the buffers, `bundle` the kernels
+// and source lines. DATA_LOSS if it is not such a file.
+absl::StatusOr<Report> ParseReport(absl::string_view xml, Tool tool,
+                                   absl::Span<const sassay::worker::Placement> placements,
                                    const sassay::v1::Bundle& bundle);
 
-// The tool's last word: errors it counted, printed or not ("ERROR SUMMARY: 33 errors"). DATA_LOSS if there is none:
+// The tool's last word: errors it counted, printed or not ("ERROR SUMMARY: 33 errors", "RACECHECK SUMMARY: 1 hazard
+// displayed (1 error, 0 warnings)"). DATA_LOSS if there is none:
 // then the tool did not run to its end, and the report may be anything.
 absl::StatusOr<uint64_t> ParseSummary(absl::string_view console);
 

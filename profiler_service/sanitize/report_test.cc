@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "google/protobuf/text_format.h"
 
@@ -36,7 +37,7 @@ worker::Placement At(const std::string& buffer, uint64_t address, uint64_t size)
 }
 
 TEST(Report, StorePastTheEndNamesKernelThreadLineAndBuffer) {
-  const auto report = ParseReport(Recorded("memcheck_out_of_bounds.xml"),
+  const auto report = ParseReport(Recorded("memcheck_out_of_bounds.xml"), Tool::kMemcheck,
                                   {At("A", 0x7f13fa000000, 2000), At("C", 0x7f13fa800000, 2000)}, Bundle());
   ASSERT_TRUE(report.ok()) << report.status();
   ASSERT_EQ(report->convicting.size(), 1u);
@@ -57,7 +58,7 @@ TEST(Report, StorePastTheEndNamesKernelThreadLineAndBuffer) {
 }
 
 TEST(Report, DistanceIsNegativeBeforeABufferAndTheNearestBufferIsMeant) {
-  const auto report = ParseReport(Recorded("memcheck_out_of_bounds.xml"),
+  const auto report = ParseReport(Recorded("memcheck_out_of_bounds.xml"), Tool::kMemcheck,
                                   {At("far", 0x7f13fa000000, 2000), At("near", 0x7f13fa8007d0 + 12, 64)}, Bundle());
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->convicting.at(0).buffer(), "near");
@@ -65,13 +66,14 @@ TEST(Report, DistanceIsNegativeBeforeABufferAndTheNearestBufferIsMeant) {
 }
 
 TEST(Report, WithoutPlacementsTheFindingStandsWithoutABuffer) {
-  const auto report = ParseReport(Recorded("memcheck_out_of_bounds.xml"), {}, Bundle());
+  const auto report = ParseReport(Recorded("memcheck_out_of_bounds.xml"), Tool::kMemcheck, {}, Bundle());
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->convicting.at(0).buffer(), "");
 }
 
 TEST(Report, EqualFindingsOfManyThreadsAreOneWithACount) {
-  const auto report = ParseReport(Recorded("memcheck_misaligned.xml"), {At("C", 0x7ff044800000, 2000)}, Bundle());
+  const auto report =
+      ParseReport(Recorded("memcheck_misaligned.xml"), Tool::kMemcheck, {At("C", 0x7ff044800000, 2000)}, Bundle());
   ASSERT_TRUE(report.ok()) << report.status();
   ASSERT_EQ(report->convicting.size(), 1u);
   EXPECT_EQ(report->convicting[0].code(), v1::VERDICT_CODE_MISALIGNED);
@@ -79,22 +81,82 @@ TEST(Report, EqualFindingsOfManyThreadsAreOneWithACount) {
   EXPECT_EQ(report->convicting[0].where().thread().x(), 0u);
 }
 
-TEST(Report, TrapsAndRacesAdviseAndDoNotConvict) {
-  const auto trap = ParseReport(Recorded("memcheck_trap.xml"), {}, Bundle());
+TEST(Report, TrapsAdviseAndDoNotConvict) {
+  const auto trap = ParseReport(Recorded("memcheck_trap.xml"), Tool::kMemcheck, {}, Bundle());
   ASSERT_TRUE(trap.ok());
   EXPECT_TRUE(trap->convicting.empty());
   EXPECT_EQ(trap->advisory.at(0).code(), v1::VERDICT_CODE_TRAP);
   EXPECT_EQ(trap->advisory.at(0).where().kernel(), "_Z5trapkv");
-  const auto race = ParseReport(Recorded("racecheck_race.xml"), {}, Bundle());
-  ASSERT_TRUE(race.ok());
-  EXPECT_TRUE(race->convicting.empty());
-  EXPECT_EQ(race->advisory.at(0).code(), v1::VERDICT_CODE_SHARED_RACE);
-  EXPECT_EQ(race->advisory.at(0).count(), 256u);
-  EXPECT_EQ(race->advisory.at(0).other().source_line(), "oob.cu:6");
+}
+
+// racecheck, synccheck and initcheck, recorded with kernels of bad.cu.
+v1::Bundle Bad() {
+  v1::Bundle bundle;
+  bundle.add_kernels()->set_symbol("_Z4racePi");
+  bundle.add_kernels()->set_symbol("bad_syncwarp");
+  std::string& content = *bundle.add_sources()->mutable_content();
+  for (int line = 1; line < 60; ++line) content += absl::StrCat("line ", line, "\n");
+  bundle.mutable_sources(0)->set_path("bad.cu");
+  return bundle;
+}
+
+// The only finding; nothing of these tools convicts.
+v1::Finding OnlyAdvice(const std::string& recording, Tool tool, absl::Span<const worker::Placement> placements = {}) {
+  const auto report = ParseReport(Recorded(recording), tool, placements, Bad());
+  EXPECT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->convicting.empty());
+  EXPECT_EQ(report->advisory.size(), 1u);
+  return report->advisory.at(0);
+}
+
+TEST(Report, ARaceNamesBothLinesAndCountsItsHazards) {
+  const v1::Finding race = OnlyAdvice("racecheck_analysis.xml", Tool::kRacecheck);
+  EXPECT_EQ(race.code(), v1::VERDICT_CODE_SHARED_RACE);
+  EXPECT_EQ(race.count(), 1024u);
+  EXPECT_EQ(race.where().kernel(), "_Z4racePi");
+  EXPECT_EQ(race.where().source_text(), "line 9");
+  EXPECT_EQ(race.other().source_line(), "bad.cu:10");
+  EXPECT_EQ(race.message(),
+            "Write at bad.cu:9 and Read at bad.cu:10 of the same shared memory without a barrier, in race");
+}
+
+TEST(Report, AHazardNamesBothThreads) {
+  const v1::Finding hazard = OnlyAdvice("racecheck_hazards.xml", Tool::kRacecheck);
+  EXPECT_EQ(hazard.code(), v1::VERDICT_CODE_SHARED_RACE);
+  EXPECT_EQ(hazard.where().thread().x(), 31u);
+  EXPECT_EQ(hazard.other().thread().x(), 160u);
+  EXPECT_EQ(hazard.count(), 3u);
+}
+
+TEST(Report, ABarrierErrorInAHeaderIsToldAtTheLineThatTheCandidateWrote) {
+  const v1::Finding barrier = OnlyAdvice("synccheck_invalid_arguments.xml", Tool::kSynccheck);
+  EXPECT_EQ(barrier.code(), v1::VERDICT_CODE_BARRIER_MISUSE);
+  EXPECT_EQ(barrier.where().kernel(), "bad_syncwarp");
+  EXPECT_EQ(barrier.where().source_line(), "bad.cu:33");
+  EXPECT_EQ(barrier.message(),
+            "Barrier error: Invalid arguments, by thread (0,0,0) of block (0,0,0) in bad_syncwarp at bad.cu:33");
+}
+
+TEST(Report, AReadOfWhatNobodyWroteNamesTheByteOfTheBuffer) {
+  const v1::Finding read =
+      OnlyAdvice("initcheck_uninitialised.xml", Tool::kInitcheck, {At("workspace 0", 0x7fe212800000, 2000)});
+  EXPECT_EQ(read.code(), v1::VERDICT_CODE_UNINITIALIZED_READ);
+  EXPECT_EQ(read.buffer(), "workspace 0");
+  EXPECT_EQ(read.count(), 3u);
+  EXPECT_EQ(read.distance_bytes(), 0);
+  EXPECT_EQ(read.message(),
+            "read of 4 bytes at byte 128 of workspace 0 that nobody has written, by thread (0,0,0) of block (0,0,0) in "
+            "uninit_read at bad.cu:47");
+}
+
+TEST(Report, AStorePastSharedMemoryOnlyAdvises) {
+  const v1::Finding store = OnlyAdvice("memcheck_shared.xml", Tool::kMemcheck);
+  EXPECT_EQ(store.code(), v1::VERDICT_CODE_OOB_SHARED);
+  EXPECT_EQ(store.buffer(), "shared");
 }
 
 TEST(Report, CleanRunHasNoFindings) {
-  const auto report = ParseReport(Recorded("memcheck_clean.xml"), {}, Bundle());
+  const auto report = ParseReport(Recorded("memcheck_clean.xml"), Tool::kMemcheck, {}, Bundle());
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->convicting.empty());
   EXPECT_TRUE(report->advisory.empty());
@@ -104,7 +166,8 @@ TEST(Report, WhatIsNoReportIsDataLossAndNeverClean) {
   const std::string whole = Recorded("memcheck_out_of_bounds.xml");
   for (const std::string& bad :
        {std::string(), std::string("<html/>"), std::string("PASSED"), whole.substr(0, whole.size() / 2)}) {
-    EXPECT_EQ(ParseReport(bad, {}, Bundle()).status().code(), absl::StatusCode::kDataLoss) << bad.size();
+    EXPECT_EQ(ParseReport(bad, Tool::kMemcheck, {}, Bundle()).status().code(), absl::StatusCode::kDataLoss)
+        << bad.size();
   }
 }
 
@@ -113,6 +176,7 @@ TEST(Summary, CountsErrorsAndItsAbsenceIsNotZero) {
   EXPECT_EQ(*ParseSummary("========= ERROR SUMMARY: 33 errors\n========= ERROR SUMMARY: 28 errors were not printed.\n"),
             33u);
   EXPECT_EQ(*ParseSummary("========= ERROR SUMMARY: 1 error\n"), 1u);
+  EXPECT_EQ(*ParseSummary("========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"), 1u);
   EXPECT_EQ(ParseSummary("========= COMPUTE-SANITIZER\n").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(ParseSummary("ERROR SUMMARY: no errors").status().code(), absl::StatusCode::kDataLoss);
 }

@@ -1,79 +1,75 @@
 #include "profiler_service/sanitize/sanitize.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_time.h"
 #include "common/toolchain/toolchain.h"
 #include "profiler_service/sanitize/report.h"
+#include "profiler_service/wire/tool_run.h"
 
 namespace sassay::sanitize {
 namespace {
 
+using sassay::v1::SanitizerReport;
 using sassay::worker::RunnerReply;
 
 constexpr uint64_t kMaxReportBytes = 32 << 20;
-constexpr uint64_t kMaxConsoleBytes = 1 << 20;
 // The tool writes its report after the runner has ended.
 constexpr absl::Duration kToolEnd = absl::Seconds(20);
-// What the tool returns when it has seen errors.
-constexpr int kErrorExitStatus = 33;
 
-Sanitization Unavailable(std::string reason, RunnerReply reply = {}) {
+Sanitization Unavailable(absl::string_view tool, absl::string_view reason, RunnerReply reply = {}) {
   Sanitization sanitization;
-  sanitization.reason = std::move(reason);
+  sanitization.report.set_tool(std::string(tool));
+  sanitization.report.set_outcome(SanitizerReport::UNAVAILABLE);
+  sanitization.report.set_reason(std::string(reason));
   sanitization.last_reply = std::move(reply);
   return sanitization;
 }
 
 // Our own trouble with the runner, in which a lost one differs from one that cannot be had.
-Sanitization Trouble(const absl::Status& status, absl::string_view where = "") {
-  Sanitization sanitization = Unavailable(absl::StrCat(where, status.message()));
+Sanitization Trouble(absl::string_view tool, const absl::Status& status, absl::string_view where = "") {
+  Sanitization sanitization = Unavailable(tool, absl::StrCat(where, status.message()));
   sanitization.lost = absl::IsUnavailable(status) || absl::IsDataLoss(status);
   return sanitization;
 }
 
 bool Ended(const RunnerReply& reply) { return reply.outcome() == worker::RUN_OUTCOME_OK; }
 
-// The whole conversation; stops at the first reply that is not OK.
-absl::StatusOr<RunnerReply> Converse(const SanitizeRequest& request, wire::RunnerClient& runner) {
-  ASSIGN_OR_RETURN(RunnerReply reply, runner.Load(*request.bundle, worker::RUN_MODE_CHECKED));
-  if (!Ended(reply)) return reply;
-  ASSIGN_OR_RETURN(reply, runner.Bind(request.regions, request.descriptors));
-  if (!Ended(reply)) return reply;
-  ASSIGN_OR_RETURN(reply, runner.Setup(request.poison_seed, request.deadline));
-  if (!Ended(reply) || !reply.findings().empty()) return reply;
-  if (request.refill_after_setup) RETURN_IF_ERROR(request.refill_after_setup());
-  return runner.Steady(request.poison_seed + 1, request.deadline);
-}
-
 std::string HowTheRunEnded(const RunnerReply& reply, absl::string_view tool) {
   return absl::StrCat("under ", tool, ": ", reply.message());
+}
+
+// What findings and the run's end make of a report.
+void Conclude(const RunnerReply& reply, absl::string_view tool, SanitizerReport& report) {
+  if (!report.convicting().empty()) {
+    report.set_outcome(SanitizerReport::FINDINGS);
+    report.set_reason(report.convicting(0).message());
+  } else if (!Ended(reply)) {
+    report.set_outcome(SanitizerReport::UNAVAILABLE);
+    report.set_reason(HowTheRunEnded(reply, tool));
+  } else if (!report.advisory().empty()) {
+    report.set_outcome(SanitizerReport::FINDINGS);
+    report.set_reason(report.advisory(0).message());
+  } else if (report.errors() > 0) {
+    report.set_outcome(SanitizerReport::UNAVAILABLE);
+    report.set_reason(absl::StrCat(tool, " counts ", report.errors(), " errors and tells none of them"));
+  } else {
+    report.set_outcome(SanitizerReport::CLEAN);
+  }
 }
 
 // The emulator's own checks are exact: what it finds convicts.
 Sanitization FromEmulator(RunnerReply reply) {
   Sanitization sanitization;
-  sanitization.tool = "emulator";
-  sanitization.findings.assign(reply.findings().begin(), reply.findings().end());
-  if (!sanitization.findings.empty()) {
-    sanitization.status = Sanitization::Status::kFindings;
-    sanitization.reason = sanitization.findings.front().message();
-  } else if (Ended(reply)) {
-    sanitization.status = Sanitization::Status::kClean;
-  } else {
-    sanitization.reason = HowTheRunEnded(reply, "the emulator's checks");
-  }
+  sanitization.report.set_tool("emulator");
+  *sanitization.report.mutable_convicting() = reply.findings();
+  sanitization.report.set_errors(static_cast<uint64_t>(reply.findings_size()));
+  Conclude(reply, "the emulator's checks", sanitization.report);
   sanitization.last_reply = std::move(reply);
   return sanitization;
 }
@@ -81,122 +77,81 @@ Sanitization FromEmulator(RunnerReply reply) {
 absl::StatusOr<Sanitization> SanitizeEmulated(const SanitizeRequest& request, wire::RunnerPool& pool) {
   auto runner = pool.Acquire(request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture(), request.kill_switch);
   if (absl::IsCancelled(runner.status())) return runner.status();
-  if (!runner.ok()) return Trouble(runner.status());
+  if (!runner.ok()) return Trouble("emulator", runner.status());
   const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
-  absl::StatusOr<RunnerReply> reply = Converse(request, **runner);
+  absl::StatusOr<RunnerReply> reply = Converse(request, worker::RUN_MODE_CHECKED, **runner);
   if (absl::IsCancelled(reply.status())) return reply.status();
-  if (!reply.ok()) return Trouble(reply.status());
+  if (!reply.ok()) return Trouble("emulator", reply.status());
   return FromEmulator(*std::move(reply));
 }
 
-// What a tool prints, in memory of ours.
-class Console {
- public:
-  Console() : memory_(memfd_create("console", MFD_CLOEXEC)) {}
-  int fd() const { return memory_.get(); }
-  std::string Text() const {
-    std::string text(kMaxConsoleBytes, '\0');
-    struct stat info {};
-    if (fstat(memory_.get(), &info) != 0) return "";
-    // The summary is at the end.
-    const off_t from = std::max<off_t>(0, info.st_size - static_cast<off_t>(kMaxConsoleBytes));
-    const ssize_t size = pread(memory_.get(), text.data(), text.size(), from);
-    text.resize(size < 0 ? 0 : static_cast<size_t>(size));
-    return text;
+// A tool that never saw a launch would call anything clean.
+bool LaunchesSomething(const v1::Bundle& bundle) {
+  for (const v1::LaunchPlan& plan : bundle.plans()) {
+    for (const v1::Step& step : plan.steady()) {
+      if (step.has_launch()) return true;
+    }
   }
+  return false;
+}
 
- private:
-  UniqueFd memory_;
-};
+absl::Status CheckExit(const wire::ToolRun& run) {
+  if (!run.exit.has_value()) return absl::UnavailableError("compute-sanitizer did not end after the run");
+  const bool known = run.exit->kind == ExitReport::Kind::kExited &&
+                     (run.exit->exit_code == 0 || run.exit->exit_code == kErrorExitStatus);
+  if (known) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("compute-sanitizer: ", DescribeExit(*run.exit)));
+}
 
-// What memcheck's files say, once it has ended.
-Sanitization FromMemcheck(const SanitizeRequest& request, RunnerReply reply, const ExitReport& exit,
-                          const std::string& console, const std::filesystem::path& report_file) {
-  const bool known_exit =
-      exit.kind == ExitReport::Kind::kExited && (exit.exit_code == 0 || exit.exit_code == kErrorExitStatus);
-  if (!known_exit) return Unavailable(absl::StrCat("compute-sanitizer: ", DescribeExit(exit)), std::move(reply));
-  const auto errors = ParseSummary(console);
-  if (!errors.ok()) return Unavailable(std::string(errors.status().message()), std::move(reply));
-  const auto xml = ReadUntrustedFile(report_file, kMaxReportBytes);
-  if (!xml.ok()) return Unavailable(std::string(xml.status().message()), std::move(reply));
-  const std::vector<worker::Placement> placements(reply.placements().begin(), reply.placements().end());
-  auto report = ParseReport(*xml, placements, *request.bundle);
-  if (!report.ok()) return Unavailable(std::string(report.status().message()), std::move(reply));
-  Sanitization sanitization;
-  sanitization.findings = std::move(report->convicting);
-  sanitization.advisory = std::move(report->advisory);
-  if (!sanitization.findings.empty()) {
-    sanitization.status = Sanitization::Status::kFindings;
-    sanitization.reason = sanitization.findings.front().message();
-  } else if (Ended(reply) && sanitization.advisory.empty() && *errors == 0) {
-    sanitization.status = Sanitization::Status::kClean;
-  } else if (!Ended(reply)) {
-    sanitization.reason = HowTheRunEnded(reply, "memcheck");
-  } else {
-    sanitization.reason = absl::StrCat("memcheck reports ", *errors, " errors, none of them in global memory",
-                                       sanitization.advisory.empty() ? "" : ": ",
-                                       sanitization.advisory.empty() ? "" : sanitization.advisory.front().message());
-  }
-  sanitization.last_reply = std::move(reply);
-  return sanitization;
+// What the tool's files say, once it has ended.
+absl::Status ReadOutput(const SanitizeRequest& request, const wire::ToolRun& run, const wire::ToolOutput& output,
+                        SanitizerReport& result) {
+  RETURN_IF_ERROR(CheckExit(run));
+  ASSIGN_OR_RETURN(const uint64_t errors, ParseSummary(output.Console()));
+  ASSIGN_OR_RETURN(const std::string xml, ReadUntrustedFile(output.folder() / "report.xml", kMaxReportBytes));
+  const std::vector<worker::Placement> placements(run.reply.placements().begin(), run.reply.placements().end());
+  ASSIGN_OR_RETURN(const Report report, ParseReport(xml, request.tool, placements, *request.bundle));
+  result.mutable_convicting()->Assign(report.convicting.begin(), report.convicting.end());
+  result.mutable_advisory()->Assign(report.advisory.begin(), report.advisory.end());
+  result.set_errors(errors);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Sanitization> SanitizeOnGpu(const SanitizeRequest& request, wire::RunnerPool& pool,
                                            absl::string_view compute_sanitizer) {
+  const absl::string_view tool = ToolName(request.tool);
+  if (!LaunchesSomething(*request.bundle))
+    return Unavailable(tool, "a call launches no kernel: there is nothing to check");
   const auto version = ToolVersion(std::string(compute_sanitizer));
-  if (!version.ok()) return Unavailable(std::string(version.status().message()));
-  ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::Create("sassay_memcheck"));
-  const std::filesystem::path folder = directory.path() / "report";
-  std::filesystem::create_directory(folder);
-  const Console console;
-  wire::RunnerPoolOptions options = pool.options();
-  options.launcher = MemcheckCommand(compute_sanitizer, (folder / "report.xml").string());
-  options.writable_directory = folder.string();
-  options.stdout_fd = console.fd();
-  auto runner =
-      wire::StartRunner(options, request.device, worker::RUN_MODE_CHECKED, absl::InfiniteFuture(), request.kill_switch);
-  if (absl::IsCancelled(runner.status())) return runner.status();
-  if (!runner.ok()) return Trouble(runner.status(), "compute-sanitizer: ");
-  const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
-  absl::StatusOr<RunnerReply> reply = Converse(request, **runner);
-  if (absl::IsCancelled(reply.status())) return reply.status();
-  if (!reply.ok()) return Trouble(reply.status(), "under compute-sanitizer: ");
-  // Behind an endless kernel the tool never ends either.
-  if (reply->outcome() == worker::RUN_OUTCOME_TIMEOUT) {
-    return Unavailable(HowTheRunEnded(*reply, "memcheck"), *reply);
+  if (!version.ok()) return Unavailable(tool, version.status().message());
+  ASSIGN_OR_RETURN(const wire::ToolOutput output, wire::ToolOutput::Create("sassay_sanitize"));
+  const wire::RunnerPoolOptions options = output.Options(
+      pool.options(), ToolCommand(request.tool, compute_sanitizer, (output.folder() / "report.xml").string()));
+  absl::StatusOr<wire::ToolRun> run = RunUnderTool(request, worker::RUN_MODE_CHECKED, options, kToolEnd);
+  if (absl::IsCancelled(run.status())) return run.status();
+  if (!run.ok()) return Trouble(tool, run.status(), "under compute-sanitizer: ");
+  if (run->reply.outcome() == worker::RUN_OUTCOME_TIMEOUT) {
+    return Unavailable(tool, HowTheRunEnded(run->reply, tool), std::move(run->reply));
   }
-  const auto exit = (*runner)->process().CloseAndWait(SteadyNow() + kToolEnd);
-  if (!exit.ok()) return Unavailable("compute-sanitizer did not end after the run", *std::move(reply));
-  Sanitization sanitization = FromMemcheck(request, *std::move(reply), *exit, console.Text(), folder / "report.xml");
-  sanitization.tool = absl::StrCat("compute-sanitizer ", *version);
+  Sanitization sanitization;
+  if (absl::Status read = ReadOutput(request, *run, output, sanitization.report); !read.ok()) {
+    return Unavailable(tool, read.message(), std::move(run->reply));
+  }
+  sanitization.report.set_tool(std::string(tool));
+  sanitization.report.set_version(*version);
+  Conclude(run->reply, tool, sanitization.report);
+  sanitization.last_reply = std::move(run->reply);
   return sanitization;
 }
 
 }  // namespace
 
-std::vector<std::string> MemcheckCommand(absl::string_view compute_sanitizer, absl::string_view report) {
-  // Findings are read from the XML; the limit keeps a kernel with a million of them from taking minutes.
-  return {std::string(compute_sanitizer),
-          "--tool",
-          "memcheck",
-          "--xml",
-          "--save",
-          std::string(report),
-          "--print-limit",
-          "200",
-          "--demangle",
-          "no",
-          "--report-api-errors",
-          "no",
-          "--error-exitcode",
-          absl::StrCat(kErrorExitStatus)};
-}
-
 absl::StatusOr<Sanitization> Sanitize(const SanitizeRequest& request, wire::RunnerPool& pool,
                                       absl::string_view compute_sanitizer) {
   if (!absl::StartsWith(request.device, "cuda:")) return SanitizeEmulated(request, pool);
   if (compute_sanitizer.empty()) {
-    return Unavailable("compute-sanitizer was not found; install the CUDA toolkit's sanitizer (cuda-sanitizer-13-0)");
+    return Unavailable(ToolName(request.tool),
+                       "compute-sanitizer was not found; install it with `apt-get install cuda-sanitizer-13-0`");
   }
   return SanitizeOnGpu(request, pool, compute_sanitizer);
 }

@@ -17,15 +17,17 @@ namespace {
 
 using runner::BundleLaunching;
 using runner::FakeRunnerOptions;
-using Status = Sanitization::Status;
+using Outcome = v1::SanitizerReport;
 
 class SanitizeTest : public testing::Test {
  protected:
-  absl::StatusOr<Sanitization> Run(const std::string& device, const std::string& kernel, const std::string& tool = "") {
+  absl::StatusOr<Sanitization> Run(const std::string& device, const std::string& kernel, const std::string& tool = "",
+                                   Tool which = Tool::kMemcheck) {
     bundle_ = BundleLaunching(kernel);
     SanitizeRequest request;
     request.device = device;
     request.bundle = &bundle_;
+    request.tool = which;
     request.deadline = absl::Seconds(20);
     request.kill_switch = &kill_switch_;
     request.refill_after_setup = refill_;
@@ -65,23 +67,23 @@ class SanitizeTest : public testing::Test {
 TEST_F(SanitizeTest, CleanEmulatedRunIsClean) {
   const auto result = Run("emulated:sm_90a", "good");
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->status, Status::kClean) << result->reason;
-  EXPECT_EQ(result->tool, "emulator");
+  EXPECT_EQ(result->report.outcome(), Outcome::CLEAN) << result->report.reason();
+  EXPECT_EQ(result->report.tool(), "emulator");
 }
 
 TEST_F(SanitizeTest, WhatTheEmulatorFindsConvicts) {
   const auto result = Run("emulated:sm_90a", "writes_outside");
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->status, Status::kFindings);
-  EXPECT_EQ(result->reason, "write of 2 bytes past C");
+  EXPECT_EQ(result->report.outcome(), Outcome::FINDINGS);
+  EXPECT_EQ(result->report.reason(), "write of 2 bytes past C");
 }
 
 TEST_F(SanitizeTest, FailureWithoutAFindingIsNeitherCleanNorGuilty) {
   for (const char* kernel : {"fails", "times_out", "crashes"}) {
     const auto result = Run("emulated:sm_90a", kernel);
     ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(result->status, Status::kUnavailable) << kernel;
-    EXPECT_FALSE(result->reason.empty()) << kernel;
+    EXPECT_EQ(result->report.outcome(), Outcome::UNAVAILABLE) << kernel;
+    EXPECT_FALSE(result->report.reason().empty()) << kernel;
   }
 }
 
@@ -106,30 +108,30 @@ TEST_F(SanitizeTest, InputsAreReplacedBetweenSetupAndCall) {
 TEST_F(SanitizeTest, MissingToolIsUnavailableAndSaysHowToGetIt) {
   const auto result = Run("cuda:0", "good");
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->status, Status::kUnavailable);
-  EXPECT_TRUE(absl::StrContains(result->reason, "compute-sanitizer was not found")) << result->reason;
+  EXPECT_EQ(result->report.outcome(), Outcome::UNAVAILABLE);
+  EXPECT_TRUE(absl::StrContains(result->report.reason(), "compute-sanitizer was not found")) << result->report.reason();
 }
 
 TEST_F(SanitizeTest, MemcheckFindingInGlobalMemoryConvicts) {
   const auto result =
       Run("cuda:0", "fails", Tool("memcheck_out_of_bounds.xml", "========= ERROR SUMMARY: 2 errors", 33));
   ASSERT_TRUE(result.ok()) << result.status();
-  ASSERT_EQ(result->status, Status::kFindings) << result->reason;
-  EXPECT_EQ(result->findings.at(0).code(), v1::VERDICT_CODE_OOB_GLOBAL_WRITE);
-  EXPECT_EQ(result->tool, "compute-sanitizer 2025.3.1.0");
+  ASSERT_EQ(result->report.outcome(), Outcome::FINDINGS) << result->report.reason();
+  EXPECT_EQ(result->report.convicting(0).code(), v1::VERDICT_CODE_OOB_GLOBAL_WRITE);
+  EXPECT_EQ(result->report.version(), "2025.3.1.0");
 }
 
 TEST_F(SanitizeTest, CleanMemcheckIsClean) {
   const auto result = Run("cuda:0", "good", Tool("memcheck_clean.xml", "========= ERROR SUMMARY: 0 errors", 0));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->status, Status::kClean) << result->reason;
+  EXPECT_EQ(result->report.outcome(), Outcome::CLEAN) << result->report.reason();
 }
 
 TEST_F(SanitizeTest, TrapUnderTheToolOnlyAdvises) {
   const auto result = Run("cuda:0", "fails", Tool("memcheck_trap.xml", "========= ERROR SUMMARY: 2 errors", 33));
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->status, Status::kUnavailable);
-  EXPECT_EQ(result->advisory.at(0).code(), v1::VERDICT_CODE_TRAP);
+  EXPECT_EQ(result->report.outcome(), Outcome::UNAVAILABLE);
+  EXPECT_EQ(result->report.advisory(0).code(), v1::VERDICT_CODE_TRAP);
 }
 
 TEST_F(SanitizeTest, ToolThatDidNotRunToItsEndIsNeverClean) {
@@ -143,8 +145,8 @@ TEST_F(SanitizeTest, ToolThatDidNotRunToItsEndIsNeverClean) {
   for (const auto& row : broken) {
     const auto result = Run("cuda:0", "good", Tool("memcheck_clean.xml", row.last_words, row.exit_status));
     ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(result->status, Status::kUnavailable) << row.last_words << ", status " << row.exit_status;
-    EXPECT_FALSE(result->reason.empty());
+    EXPECT_EQ(result->report.outcome(), Outcome::UNAVAILABLE) << row.last_words << ", status " << row.exit_status;
+    EXPECT_FALSE(result->report.reason().empty());
   }
 }
 

@@ -43,8 +43,11 @@ struct SanitizeSeen {
   std::vector<sassay::v1::Finding> convicting;
   // Findings that only advise.
   std::vector<sassay::v1::Finding> advisory;
-  // Why it could not run; empty if it did. Not clean, not guilty.
+  // Why the tool that decides (memcheck, the emulator) is not content, though it convicts of nothing; empty if it is
+  // content. Not clean, not guilty.
   std::string unavailable;
+  // Every tool that was asked, in order.
+  std::vector<sassay::v1::SanitizerReport> reports;
   // It is unavailable because a worker of ours was lost, again and again: another attempt may see what this one did
   // not, so that this one ends without a verdict on a candidate that evaluate did not convict.
   absl::optional<Failure> lost;
@@ -58,6 +61,13 @@ struct TimingSeen {
   absl::optional<Failure> failure;
 };
 
+// What was asked for besides. Never changes what became of the candidate.
+struct DiagnoseSeen {
+  std::vector<sassay::v1::DiagnosisReport> reports;
+  // Where every warp stood, out of a core dump.
+  std::vector<sassay::v1::WarpState> warps;
+};
+
 // Everything.
 struct Observations {
   // Somebody asked to stop, or the lease was lost.
@@ -68,6 +78,7 @@ struct Observations {
   absl::optional<SanitizeSeen> sanitize;
   absl::optional<sassay::v1::Evidence> evidence;
   absl::optional<TimingSeen> timing;
+  DiagnoseSeen diagnose;
 
   sassay::v1::Provenance provenance = sassay::v1::PROVENANCE_CLAIMED;
   sassay::v1::CaptureProfile capture_profile = sassay::v1::CAPTURE_PROFILE_UNSPECIFIED;

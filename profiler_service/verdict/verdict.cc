@@ -44,6 +44,11 @@ bool SpeaksForItself(VerdictCode code) {
   return code == sassay::v1::VERDICT_CODE_TRAP || code == sassay::v1::VERDICT_CODE_ASSERT;
 }
 
+// initcheck's findings are not among them: it does not see what TMA writes.
+bool LeadsToDifferences(VerdictCode code) {
+  return code == sassay::v1::VERDICT_CODE_SHARED_RACE || code == sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE;
+}
+
 std::string Place(const sassay::v1::ThreadLocation& where) {
   const auto dim = [](const sassay::v1::Dim3& d) { return absl::StrCat("(", d.x(), ",", d.y(), ",", d.z(), ")"); };
   return absl::StrCat(ShortKernelName(where.kernel()), " block ", dim(where.block()), " thread ", dim(where.thread()),
@@ -80,6 +85,9 @@ class Decider {
     if (const sassay::v1::Finding* finding = Conviction(evaluate); finding != nullptr) {
       return Cause(sassay::v1::STAGE_SANITIZE, finding->code(), Line(*finding));
     }
+    if (const sassay::v1::Finding* finding = Confirmed(evaluate); finding != nullptr) {
+      return Cause(sassay::v1::STAGE_SANITIZE, finding->code(), Line(*finding));
+    }
     if (evaluate != nullptr) return Cause(sassay::v1::STAGE_EVALUATE, Named(*evaluate));
     if (seen_.sanitize.has_value() && seen_.sanitize->lost.has_value()) {
       return Cause(sassay::v1::STAGE_SANITIZE, *seen_.sanitize->lost);
@@ -109,6 +117,17 @@ class Decider {
     return &seen_.sanitize->convicting.front();
   }
 
+  // A finding that by itself only advises, where the plain run has shown what it leads to: outputs that differ between
+  // equal calls.
+  const sassay::v1::Finding* Confirmed(const Failure* evaluate) const {
+    if (evaluate == nullptr || evaluate->code != sassay::v1::VERDICT_CODE_NONDETERMINISTIC) return nullptr;
+    if (!seen_.sanitize.has_value()) return nullptr;
+    for (const sassay::v1::Finding& finding : seen_.sanitize->advisory) {
+      if (LeadsToDifferences(finding.code())) return &finding;
+    }
+    return nullptr;
+  }
+
   // A driver calls several faults by one name. That there was a fault the plain run has shown; which one, and where, a
   // tool may add.
   Failure Named(const Failure& failure) const {
@@ -135,6 +154,7 @@ class Decider {
   Stage LastStage() const {
     Stage last = sassay::v1::STAGE_ADMISSION;
     for (const sassay::v1::StageReport& report : seen_.stages) {
+      if (report.stage() == sassay::v1::STAGE_DIAGNOSE) continue;  // it decides nothing
       if (report.outcome() == sassay::v1::StageReport::PASSED || report.outcome() == sassay::v1::StageReport::FAILED) {
         last = report.stage();
       }
@@ -184,6 +204,12 @@ class Decider {
     AddFindings(sanitize.convicting);
     AddFindings(sanitize.advisory);
     if (!sanitize.unavailable.empty()) Note(absl::StrCat("sanitize: UNAVAILABLE: ", sanitize.unavailable));
+    for (const sassay::v1::SanitizerReport& report : sanitize.reports) {
+      *verdict_.add_sanitizers() = report;
+      if (report.outcome() != sassay::v1::SanitizerReport::UNAVAILABLE || report.reason() == sanitize.unavailable)
+        continue;
+      Note(absl::StrCat("sanitize: ", report.tool(), " is UNAVAILABLE: ", report.reason()));
+    }
     for (const sassay::v1::Finding& finding : sanitize.advisory) {
       Note(absl::StrCat("sanitize advises: ", Line(finding)));
     }
@@ -194,6 +220,8 @@ class Decider {
     if (seen_.timing.has_value()) *verdict_.mutable_timing() = seen_.timing->timing;
     if (seen_.excluded.has_value()) *verdict_.mutable_excluded() = *seen_.excluded;
     for (const sassay::v1::StageReport& report : seen_.stages) *verdict_.add_stages() = report;
+    AddWarps(seen_.diagnose.warps);
+    for (const sassay::v1::DiagnosisReport& report : seen_.diagnose.reports) *verdict_.add_diagnoses() = report;
     verdict_.set_provenance(seen_.provenance);
     verdict_.set_capture_profile(seen_.capture_profile);
     verdict_.set_workload(seen_.workload);

@@ -6,11 +6,13 @@
 //   3. our own trouble in evaluate                     INFRA_ERROR
 //   4. a convicting finding of the sanitizer           SANITIZER_ERROR: the cause, where evaluate saw only its effect
 //      (except after a trap or an assertion: there the kernel itself has said what is wrong)
-//   5. evaluate's failure                              by its code
-//   6. a worker that was lost while it sanitized       INFRA_ERROR: nobody has looked
-//   7. timing's failure                                by its code
-//   8. nothing was evaluated                           INFRA_ERROR: evaluate always runs, so this is our mistake
-//   9. otherwise                                       CORRECT
+//   5. a race or a barrier that not every thread       SANITIZER_ERROR: the cause; without the differences that
+//      reaches, where equal calls gave other outputs   evaluate saw, such a finding only advises
+//   6. evaluate's failure                              by its code
+//   7. a worker that was lost while it sanitized       INFRA_ERROR: nobody has looked
+//   8. timing's failure                                by its code
+//   9. nothing was evaluated                           INFRA_ERROR: evaluate always runs, so this is our mistake
+//  10. otherwise                                       CORRECT
 // A stage that cannot run here is a note, never guilt and never innocence.
 //
 // Scorable: CORRECT, VERIFIED, captured strictly, seen by the sanitizer, not excluded, and with seeds that nobody could
@@ -28,7 +30,7 @@ namespace sassay::verdict {
 
 // Part of every verdict. Changes whenever the same observations could give another verdict, or the deciding rule of
 // judge/numerics/compare.h or the input distributions change.
-inline constexpr absl::string_view kRulesVersion = "2026.2";
+inline constexpr absl::string_view kRulesVersion = "2026.3";
 
 // The most findings and warps a verdict carries.
 inline constexpr int kMaxFindings = 16;

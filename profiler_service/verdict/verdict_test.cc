@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <set>
+#include <tuple>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -209,6 +210,41 @@ TEST(Verdict, AdvisoryFindingsNeverConvict) {
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
   EXPECT_EQ(verdict.details().findings_size(), 1);
   EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("sanitize advises: racecheck says so")));
+}
+
+TEST(Verdict, ARaceConvictsOnlyWhereEqualCallsGaveOtherOutputs) {
+  for (const auto& [seen_code, found, expected] : std::vector<std::tuple<VerdictCode, VerdictCode, VerdictCode>>{
+           {VERDICT_CODE_NONDETERMINISTIC, VERDICT_CODE_SHARED_RACE, VERDICT_CODE_SHARED_RACE},
+           {VERDICT_CODE_NONDETERMINISTIC, VERDICT_CODE_UNINITIALIZED_READ, VERDICT_CODE_NONDETERMINISTIC},
+           {VERDICT_CODE_MISMATCH, VERDICT_CODE_SHARED_RACE, VERDICT_CODE_MISMATCH}}) {
+    Observations seen = Clean();
+    seen.evaluate->failure = Failed(seen_code);
+    seen.sanitize->advisory = {Finding(found, "two threads meet")};
+    EXPECT_EQ(VerdictCode_Name(Decide(seen).code()), VerdictCode_Name(expected));
+  }
+}
+
+TEST(Verdict, EveryToolsReportIsInTheVerdictAndWhatCouldNotRunIsANote) {
+  Observations seen = Clean();
+  for (const char* tool : {"memcheck", "racecheck"}) seen.sanitize->reports.emplace_back().set_tool(tool);
+  seen.sanitize->reports[1].set_outcome(SanitizerReport::UNAVAILABLE);
+  seen.sanitize->reports[1].set_reason("it was late");
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.sanitizers_size(), 2);
+  EXPECT_TRUE(verdict.scorable());
+  EXPECT_THAT(verdict.details().notes(), Contains("sanitize: racecheck is UNAVAILABLE: it was late"));
+}
+
+TEST(Verdict, DiagnosesAreAttachedAndDecideNothing) {
+  Observations seen = Clean();
+  seen.stages.push_back(Report(STAGE_DIAGNOSE));
+  seen.diagnose.reports.emplace_back().set_kind(DIAGNOSIS_NCU);
+  seen.diagnose.warps.emplace_back().set_state("at a barrier");
+  const Verdict verdict = Decide(seen);
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(verdict.stage(), STAGE_SANITIZE);
+  EXPECT_EQ(verdict.diagnoses(0).kind(), DIAGNOSIS_NCU);
+  EXPECT_EQ(verdict.details().warps(0).state(), "at a barrier");
 }
 
 TEST(Verdict, UnavailableStagesAreNeitherGuiltNorInnocence) {

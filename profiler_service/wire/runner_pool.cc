@@ -68,10 +68,12 @@ WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string
   worker.argv.push_back(absl::StrCat("--device=", StableName(device)));
   worker.argv.push_back(absl::StrCat("--mode=", EnumName(mode)));
   worker.environment = RunnerEnvironment();
+  worker.environment.insert(options.environment.begin(), options.environment.end());
   std::vector<std::filesystem::path> extra;
   if (!options.launcher.empty()) extra.emplace_back(options.launcher.front());
   worker.sandbox = RunnerSandbox(device, options.runner_program, extra);
   if (mode == sassay::worker::RUN_MODE_COUNTED && absl::StartsWith(device, "cuda:")) ShowCupti(worker);
+  if (options.file_bytes > 0) worker.sandbox->file_bytes = options.file_bytes;
   if (!options.writable_directory.empty()) {
     worker.sandbox->writable.emplace_back(options.writable_directory, options.writable_directory);
   }

@@ -36,6 +36,10 @@ struct RunnerPoolOptions {
   std::string writable_directory;
   // Where standard output of launcher and runner goes; -1 for nowhere. What candidates print does not go there.
   int stdout_fd = -1;
+  // Besides the usual environment.
+  std::map<std::string, std::string> environment;
+  // The largest file that launcher and runner may write; 0 for the sandbox's usual limit.
+  uint64_t file_bytes = 0;
   // Set where the operator allowed a machine without sandbox.
   absl::optional<AllowUnsandboxed> allow_unsandboxed;
   // What a fresh runner has to say "ready".

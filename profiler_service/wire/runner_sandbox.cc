@@ -72,6 +72,8 @@ SandboxPolicy RunnerSandbox(absl::string_view device, const fs::path& program,
   SandboxPolicy policy;
   ShowProgram(policy, program);
   for (const fs::path& extra : extra_programs) ShowReadOnly(policy, extra.parent_path().parent_path());
+  // A toolkit's bin/ncu only starts what lies there.
+  if (!extra_programs.empty()) ShowReadOnly(policy, "/opt/nvidia");
   // Threads count, too: the emulator's (one per core), the driver's, the tool's; and on old kernels those of all
   // runners.
   policy.processes = kProcesses;

@@ -48,8 +48,8 @@ TEST_F(RunnerEmulatedTest, WhatTheKernelPrintsComesBack) {
 TEST_F(RunnerEmulatedTest, ChecksNameTheStorePastTheEnd) {
   const auto result = Check(BundleLaunching("stores_past_the_end", Pointer(1) + Int(kTensorBytes / 2), 2, 512), "");
   ASSERT_TRUE(result.ok()) << result.status();
-  ASSERT_EQ(result->status, sanitize::Sanitization::Status::kFindings) << result->reason;
-  const v1::Finding& finding = result->findings.at(0);
+  ASSERT_EQ(result->report.outcome(), v1::SanitizerReport::FINDINGS) << result->report.reason();
+  const v1::Finding& finding = result->report.convicting(0);
   EXPECT_EQ(finding.code(), v1::VERDICT_CODE_OOB_GLOBAL_WRITE);
   EXPECT_EQ(finding.buffer(), "C") << finding.message();
   EXPECT_EQ(finding.distance_bytes(), 0) << finding.message();
@@ -58,7 +58,7 @@ TEST_F(RunnerEmulatedTest, ChecksNameTheStorePastTheEnd) {
 TEST_F(RunnerEmulatedTest, ChecksFindNothingInAGoodKernel) {
   const auto result = Check(BundleLaunching("add", Pointer(0) + Pointer(0) + Pointer(1) + Int(500), 2, 256), "");
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->status, sanitize::Sanitization::Status::kClean) << result->reason;
+  EXPECT_EQ(result->report.outcome(), v1::SanitizerReport::CLEAN) << result->report.reason();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -66,6 +67,19 @@ void AddPlaces(CLI::App& app, ServiceOptions& options) {
   app.add_option("--workloads", options.workloads,
                  "Directory with your own definitions (*.json) and the bundles they trust (bundles/SHA256.bundle)");
   app.add_option("--cuda-home", options.cuda_home, "CUDA toolkit for provenance (ptxas); found by itself otherwise");
+}
+
+// What a submission gets that asks for nothing.
+void AddStages(CLI::App& app, ServiceOptions& options) {
+  static const std::map<std::string, sassay::v1::SanitizePolicy> policies = {
+      {"none", sassay::v1::SANITIZE_POLICY_NONE},
+      {"fast", sassay::v1::SANITIZE_POLICY_FAST},
+      {"full", sassay::v1::SANITIZE_POLICY_FULL}};
+  app.add_option("--sanitize", options.sanitize,
+                 "Where the client says nothing: none, fast (memcheck), full (and synccheck, initcheck, racecheck)")
+      ->transform(CLI::CheckedTransformer(policies))
+      ->type_name("POLICY")
+      ->default_str("fast");
 }
 
 void AddSecurity(CLI::App& app, ServiceOptions& options) {
@@ -187,6 +201,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       "--check", check, "Say what was found on this machine, and what is missing; starts nothing that stays");
   app.add_flag("--json", line.json, "With --check: print one JSON document")->needs(check_flag);
   AddPlaces(app, line.options);
+  AddStages(app, line.options);
   AddSecurity(app, line.options);
   AddLimits(app, line.options);
   AddDevices(app, line.options);

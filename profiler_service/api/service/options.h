@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "profiler_service/queue/queue.h"
 #include "profiler_service/store/blob_store.h"
+#include "sassay/v1/diagnosis.pb.h"
 
 namespace sassay::api {
 
@@ -29,6 +30,8 @@ struct ServiceOptions {
   bool insecure = false;
   bool allow_unsandboxed = false;
   std::string cuda_home;
+  // What a submission gets that asks for nothing.
+  sassay::v1::SanitizePolicy sanitize = sassay::v1::SANITIZE_POLICY_FAST;
 
   // What a GPU gives one request of a candidate (setup, one call).
   absl::Duration device_deadline = absl::Seconds(10);

@@ -99,8 +99,10 @@ absl::Status Serve(const ServiceOptions& options) {
   setenv("TMPDIR", scratch.path().c_str(), 1);  // every TemporaryDirectory lies there
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, WorkloadCatalog::Load(WorkloadFolders(options)));
   ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog));
+  ServiceFacts facts = FactsOf(*pipeline);
+  facts.capabilities.set_default_sanitize(options.sanitize);
   ASSIGN_OR_RETURN(const auto server,
-                   Server::Start(options, std::move(state), pipeline->runner(), catalog, FactsOf(*pipeline)));
+                   Server::Start(options, std::move(state), pipeline->runner(), catalog, std::move(facts)));
   RETURN_IF_ERROR(Announce(options, *server));
   WaitForStopSignal();
   spdlog::info("stopping: running work has {} to end", absl::FormatDuration(options.drain));

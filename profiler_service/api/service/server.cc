@@ -15,6 +15,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/process/crash_report.h"
 #include "profiler_service/api/ports/control_port.h"
@@ -141,6 +142,14 @@ struct Server::Parts {
     return blobs->ReadAll(tenant, sha256);
   }
 
+  // Counts against the tenant's quota, and expires, as what it uploads.
+  absl::StatusOr<std::string> KeepArtifact(absl::string_view tenant, absl::string_view bytes) {
+    const std::string sha256 = Sha256Hex(bytes);
+    RETURN_IF_ERROR(blobs->Write(tenant, sha256, bytes.size(), 0, bytes).status());
+    RETURN_IF_ERROR(blobs->Touch(tenant, sha256, absl::Now()));
+    return sha256;
+  }
+
   absl::Status ServeMetrics() {
     if (options.metrics.empty()) return absl::OkStatus();
     absl::StatusOr<std::string> serving = metrics.Serve(options.metrics, Gauges());
@@ -249,7 +258,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& opti
   RETURN_IF_ERROR(running.Listen());
   running.dispatcher = std::make_unique<queue::Dispatcher>(
       running.queue, runner,
-      [&running](absl::string_view tenant, absl::string_view sha256) { return running.ReadBundle(tenant, sha256); });
+      [&running](absl::string_view tenant, absl::string_view sha256) { return running.ReadBundle(tenant, sha256); },
+      [&running](absl::string_view tenant, absl::string_view bytes) { return running.KeepArtifact(tenant, bytes); });
   running.housekeeper = std::thread([&running] { running.KeepHouse(); });
   return server;
 }

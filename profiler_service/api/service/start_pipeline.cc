@@ -23,6 +23,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.workloads = WorkloadFolders(options);
   parts.catalog = &catalog;
   parts.cuda_home = options.cuda_home;
+  parts.sanitize = options.sanitize;
   parts.usual_run_deadline = options.queue.default_run_deadline;
   parts.device_deadline = options.device_deadline;
   parts.jobs_per_device = options.jobs_per_device;

@@ -54,3 +54,26 @@ extern "C" __global__ void exhausts_the_heap() {
 extern "C" __global__ void floods_printf() {
   for (int i = 0; i < 200; ++i) printf("thread %d says a line that is there to fill the buffer, %d times\n", threadIdx.x, i);
 }
+
+extern "C" __global__ void races(int* out) {
+  __shared__ int tile[256];
+  tile[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = tile[255 - threadIdx.x];
+}
+
+extern "C" __global__ void syncs_without_itself(int* out) {
+  if (threadIdx.x < 16) {
+    __syncwarp(0xffff0000u);
+    out[threadIdx.x] = 1;
+  }
+}
+
+extern "C" __global__ void waits_for_nobody(int* out) {
+  if (threadIdx.x >= 32) {
+    volatile int* flag = out;
+    while (flag[1] != 0x5a5a5a5a) {
+    }
+  }
+  __syncthreads();
+  out[0] = 1;
+}
