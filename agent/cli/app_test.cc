@@ -14,6 +14,7 @@
 namespace sassay::agent {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -168,6 +169,11 @@ TEST_F(AppTest, StagesAndDeadlinesReachTheService) {
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--stages", "evaluate,sanitize", "--run-deadline", "90s"}), 0);
   EXPECT_THAT(profiler_.last_request.stages(), SizeIs(2));
   EXPECT_EQ(profiler_.last_request.run_deadline().seconds(), 90);
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--sanitize", "full", "--diagnose", "ncu,debug"}), 0);
+  EXPECT_EQ(profiler_.last_request.sanitize(), v1::SANITIZE_POLICY_FULL);
+  EXPECT_THAT(profiler_.last_request.diagnose(), ElementsAre(v1::DIAGNOSIS_NCU, v1::DIAGNOSIS_DEBUG));
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--diagnose", "hotspot"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("hotspots"));
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--stages", "evalute"}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("Did you mean \"evaluate\"?"));
 }

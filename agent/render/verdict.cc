@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/explain/explain.h"
+#include "agent/render/diagnosis_sections.h"
 #include "agent/render/text.h"
 #include "agent/render/verdict_sections.h"
 #include "common/base/proto_json.h"
@@ -99,7 +100,8 @@ std::string RenderVerdict(const v1::Verdict& verdict, const Style& style) {
                       FindingsSection(details, style), WarpsSection(details, style),
                       NumericsSection(verdict.numerics(), style), EvidenceSection(verdict.evidence(), style),
                       TimingSection(verdict.timing(), style),
-                      absl::StrCat(StagesSection(verdict, style), NotesSection(details, style), Footer(verdict)));
+                      absl::StrCat(SanitizersSection(verdict, style), DiagnosesSection(verdict, style),
+                                   StagesSection(verdict, style), NotesSection(details, style), Footer(verdict)));
 }
 
 }  // namespace sassay::agent

@@ -34,6 +34,13 @@ std::string LocationLines(const v1::ThreadLocation& where, const Style& style, a
   return absl::StrCat(lines, SourceLine(absl::StrCat("PTX line ", where.ptx_line()), where.ptx_text()));
 }
 
+// PTX from the emulator, SASS with its place out of a core dump.
+std::string InstructionText(const v1::WarpState& warp) {
+  if (warp.sass().empty()) return PrintableLine(warp.where().ptx_text());
+  const std::string& symbol = warp.function().empty() ? warp.where().kernel() : warp.function();
+  return fmt::format("{}+0x{:x}: {}", PrintableLine(ShortKernelName(symbol)), warp.pc(), PrintableLine(warp.sass()));
+}
+
 std::string DiagnosticLines(const v1::Diagnostic& diagnostic, const Style& style) {
   std::string place = PrintableLine(diagnostic.file());
   if (diagnostic.line() > 0) absl::StrAppend(&place, ":", diagnostic.line());
@@ -152,11 +159,11 @@ std::string FindingsSection(const v1::VerdictDetails& details, const Style& styl
 
 std::string WarpsSection(const v1::VerdictDetails& details, const Style& style) {
   if (details.warps().empty()) return "";
-  Rows rows = {{"warps", "state", "source line", "first one", "PTX"}};
+  Rows rows = {{"warps", "state", "source line", "first one", "instruction"}};
   for (const v1::WarpState& warp : details.warps()) {
     rows.push_back({CountText(warp.count()), PrintableLine(warp.state()), PrintableLine(warp.where().source_line()),
                     fmt::format("block {} warp {}", Dim3Text(warp.where().block()), warp.warp()),
-                    PrintableLine(warp.where().ptx_text())});
+                    InstructionText(warp)});
   }
   return absl::StrCat(Title(style, "Where the warps stand"), Columns(rows, "  "));
 }

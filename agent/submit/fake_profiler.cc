@@ -140,6 +140,28 @@ grpc::Status FakeProfiler::Stream(grpc::ServerContext* context, const std::strin
   return grpc::Status::OK;
 }
 
+grpc::Status FakeProfiler::ReadBlob(grpc::ServerContext* context, const v1::ReadBlobRequest* request,
+                                    grpc::ServerWriter<v1::ReadBlobResponse>* writer) {
+  if (grpc::Status status = Authenticate(context); !status.ok()) return status;
+  absl::MutexLock lock(&mutex_);
+  read_offsets.push_back(request->offset_bytes());
+  const auto found = blobs.find(request->sha256());
+  if (found == blobs.end()) return {grpc::NOT_FOUND, "no such blob"};
+  constexpr size_t kChunk = 1000;
+  uint64_t sent = 0;
+  for (size_t at = request->offset_bytes(); at < found->second.size(); at += kChunk) {
+    if (break_read_after_bytes > 0 && sent >= break_read_after_bytes) {
+      break_read_after_bytes = 0;
+      return {grpc::UNAVAILABLE, "broken on purpose"};
+    }
+    v1::ReadBlobResponse chunk;
+    chunk.set_data(found->second.substr(at, kChunk));
+    sent += chunk.data().size();
+    writer->Write(chunk);
+  }
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeProfiler::Profile(grpc::ServerContext* context, const v1::ProfileRequest* request,
                                    grpc::ServerWriter<v1::Event>* writer) {
   if (const grpc::Status status = Authenticate(context); !status.ok()) return status;

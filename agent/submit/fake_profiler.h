@@ -35,6 +35,8 @@ class FakeProfiler final : public v1::Profiler::Service {
   std::vector<size_t> break_before_event;
   // The first write breaks after this many bytes; 0: never.
   uint64_t break_write_after_bytes = 0;
+  // The first read breaks after this many bytes; 0: never.
+  uint64_t break_read_after_bytes = 0;
   // Called when Profile has a submission and before it says so.
   std::function<void()> before_first_event;
   // Numbers of the events instead of 1, 2, …
@@ -49,6 +51,7 @@ class FakeProfiler final : public v1::Profiler::Service {
   v1::ProfileRequest last_request;
   std::vector<uint64_t> attach_after;
   std::vector<uint64_t> write_offsets;
+  std::vector<uint64_t> read_offsets;
   std::map<std::string, std::string> blobs;
   int submissions = 0;
 
@@ -60,6 +63,8 @@ class FakeProfiler final : public v1::Profiler::Service {
                          v1::WriteBlobResponse*) override;
   grpc::Status QueryWriteStatus(grpc::ServerContext*, const v1::QueryWriteStatusRequest*,
                                 v1::QueryWriteStatusResponse*) override;
+  grpc::Status ReadBlob(grpc::ServerContext*, const v1::ReadBlobRequest*,
+                        grpc::ServerWriter<v1::ReadBlobResponse>*) override;
   grpc::Status Profile(grpc::ServerContext*, const v1::ProfileRequest*, grpc::ServerWriter<v1::Event>*) override;
   grpc::Status Attach(grpc::ServerContext*, const v1::AttachRequest*, grpc::ServerWriter<v1::Event>*) override;
   grpc::Status Cancel(grpc::ServerContext*, const v1::CancelRequest*, v1::CancelResponse*) override;

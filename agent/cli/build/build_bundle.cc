@@ -152,12 +152,29 @@ absl::StatusOr<BuiltBundle> Finish(const CompiledCandidate& compiled, const capt
   return built;
 }
 
+// Takes out what failed behind the first `required` ones; answers what to say about it.
+std::vector<std::string> DropUnwelcome(size_t required, capture::CaptureResult& captured) {
+  std::vector<std::string> warnings;
+  for (size_t i = captured.workloads.size(); i > required; --i) {
+    const capture::WorkloadCapture& outcome = captured.workloads[i - 1];
+    if (outcome.captured()) continue;
+    warnings.push_back(
+        absl::StrCat("no plan for the sanitize shape ", outcome.workload, ": ", outcome.verdict.reason()));
+    captured.workloads.erase(captured.workloads.begin() + static_cast<ptrdiff_t>(i - 1));
+  }
+  return warnings;
+}
+
 absl::StatusOr<BuildOutcome> CaptureAll(Session& session, const Toolchain& toolchain, const CompiledCandidate& compiled,
-                                        const std::vector<v1::Workload>& workloads) {
+                                        const std::vector<v1::Workload>& workloads,
+                                        const std::vector<v1::Workload>& welcome) {
   session.progress().Begin(
       "capture", workloads.size() == 1 ? workloads.front().name() : absl::StrCat(workloads.size(), " workloads"));
-  ASSIGN_OR_RETURN(capture::CaptureResult captured, CaptureStep(session, toolchain, compiled).Run(workloads));
-  for (size_t i = 0; i < captured.workloads.size(); ++i) {
+  std::vector<v1::Workload> all = workloads;
+  all.insert(all.end(), welcome.begin(), welcome.end());
+  ASSIGN_OR_RETURN(capture::CaptureResult captured, CaptureStep(session, toolchain, compiled).Run(all));
+  const std::vector<std::string> unwelcome = DropUnwelcome(workloads.size(), captured);
+  for (size_t i = 0; i < workloads.size(); ++i) {
     capture::WorkloadCapture& outcome = captured.workloads[i];
     if (outcome.captured()) continue;
     session.progress().End("failed", outcome.workload);
@@ -167,13 +184,15 @@ absl::StatusOr<BuildOutcome> CaptureAll(Session& session, const Toolchain& toolc
   }
   session.progress().End("passed");
   ASSIGN_OR_RETURN(BuiltBundle built, Finish(compiled, captured));
+  built.warnings.insert(built.warnings.end(), unwelcome.begin(), unwelcome.end());
   return BuildOutcome(std::move(built));
 }
 
 }  // namespace
 
 absl::StatusOr<BuildOutcome> BuildBundle(Session& session, const CandidateArguments& arguments,
-                                         const std::vector<v1::Workload>& workloads) {
+                                         const std::vector<v1::Workload>& workloads,
+                                         const std::vector<v1::Workload>& welcome) {
   const auto spinner = session.interactive() ? std::make_unique<Spinner>(session.progress()) : nullptr;
   ASSIGN_OR_RETURN(const Toolchain toolchain, FindConfiguredToolchain(session.settings()));
   // What lies in temporary folders goes away as the stack unwinds.
@@ -188,7 +207,7 @@ absl::StatusOr<BuildOutcome> BuildBundle(Session& session, const CandidateArgume
   }
   const CompiledCandidate& compiled = std::get<CompiledCandidate>(outcome);
   session.progress().End("passed", compiled.from_cache ? "from the cache" : "");
-  return CaptureAll(session, toolchain, compiled, workloads);
+  return CaptureAll(session, toolchain, compiled, workloads, welcome);
 }
 
 }  // namespace sassay::agent

@@ -49,10 +49,12 @@ bool IsBundle(const CandidateArguments& arguments);
 // Reads a bundle that compile wrote.
 absl::StatusOr<BuiltBundle> ReadBundle(const std::string& path);
 
-// Compiles the sources once and captures them for every workload. Shows progress. Failure: the machine's or the
-// caller's trouble as a Status; what is wrong with the candidate is a verdict.
+// Compiles the sources once and captures them for every workload, and for the `welcome` ones where the candidate
+// accepts them (a warning says where not). Shows progress. Failure: the machine's or the caller's trouble as a Status;
+// what is wrong with the candidate is a verdict.
 absl::StatusOr<BuildOutcome> BuildBundle(Session& session, const CandidateArguments& arguments,
-                                         const std::vector<v1::Workload>& workloads);
+                                         const std::vector<v1::Workload>& workloads,
+                                         const std::vector<v1::Workload>& welcome = {});
 
 }  // namespace sassay::agent
 

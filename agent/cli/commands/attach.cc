@@ -14,7 +14,7 @@ void AddAttachCommand(CLI::App& root, Invocation& invocation) {
   command->footer(
       "Example:\n  mini-ptx-agent attach s66fb01d2c4e8a90b37d51e6f --json\n\nCtrl-C leaves; the submission goes on.");
   AddCommonFlags(*command, invocation);
-  AddSettingFlags(*command, invocation, {"reconnect_deadline"});
+  AddSettingFlags(*command, invocation, {"artifacts", "reconnect_deadline"});
   command->callback(
       [&invocation, id] { invocation.action = [id](Session& session) { return FollowExisting(session, *id); }; });
 }

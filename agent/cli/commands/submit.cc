@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 
 #include "absl/strings/match.h"
@@ -42,12 +43,18 @@ absl::StatusOr<std::string> WorkloadOfBundle(const v1::Bundle& bundle, const std
                                                  absl::StrJoin(names, ", "), ".", DidYouMean(wanted.front(), names)));
 }
 
+// Where the candidate lies: files that belong to it are saved there.
+std::string FolderOf(const CandidateArguments& candidate) {
+  const std::filesystem::path path = candidate.paths.front();
+  return (std::filesystem::is_directory(path) ? path : path.parent_path()).string();
+}
+
 int SubmitBuilt(Session& session, const SubmitArguments& arguments, const BuiltBundle& built,
                 const std::string& workload) {
   absl::StatusOr<v1::ProfileRequest> request = MakeRequest(session.settings(), workload);
   if (!request.ok()) return session.Fail(request.status());
   if (!arguments.request_id.empty()) request->set_request_id(arguments.request_id);
-  return SubmitBundle(session, built.bytes, *request, arguments.detach);
+  return SubmitBundle(session, built.bytes, *request, arguments.detach, FolderOf(arguments.candidate));
 }
 
 // A bundle is compiled and captured already: an option for that would be passed over without a word.
@@ -90,11 +97,22 @@ absl::StatusOr<v1::Workload> FindWorkload(Session& session, const std::vector<st
                                    " The service's own workloads are not known: ", remote.status().message()));
 }
 
+// Tools that are too slow for a workload's own shape look at this one.
+std::vector<v1::Workload> ShapeForSanitizers(Session& session, const v1::Workload& workload) {
+  if (session.settings().Text("sanitize") != "full") return {};
+  const absl::StatusOr<WorkloadCatalog> catalog = LoadCatalog(session.settings());
+  const Definition* definition = catalog.ok() ? catalog->FindDefinition(workload.definition()) : nullptr;
+  if (definition == nullptr) return {};
+  const absl::optional<v1::Workload> shape = SanitizeShape(*definition, workload);
+  return shape.has_value() ? std::vector<v1::Workload>{*shape} : std::vector<v1::Workload>();
+}
+
 int SubmitSources(Session& session, const SubmitArguments& arguments, const std::vector<std::string>& names) {
   const absl::StatusOr<v1::Workload> workload = FindWorkload(session, names);
   if (!workload.ok()) return session.Fail(workload.status());
   NoteSuggestedSize(session, names.front(), *workload);
-  const absl::StatusOr<BuildOutcome> outcome = BuildBundle(session, arguments.candidate, {*workload});
+  const absl::StatusOr<BuildOutcome> outcome =
+      BuildBundle(session, arguments.candidate, {*workload}, ShapeForSanitizers(session, *workload));
   if (!outcome.ok()) return session.Fail(outcome.status());
   if (const auto* verdict = std::get_if<v1::Verdict>(&*outcome)) return session.AnswerVerdict(*verdict);
   const BuiltBundle& built = std::get<BuiltBundle>(*outcome);
@@ -121,10 +139,10 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
                     "leave as soon as the submission is durable; prints its id for attach and cancel");
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
-  AddSettingFlags(
-      *command, invocation,
-      {"workload", "stages", "queue_deadline", "run_deadline", "reconnect_deadline", "arch", "abi", "profile",
-       "definitions", "device", "device_table", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
+  AddSettingFlags(*command, invocation,
+                  {"workload", "stages", "sanitize", "diagnose", "artifacts", "queue_deadline", "run_deadline",
+                   "reconnect_deadline", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda_home",
+                   "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"
@@ -132,6 +150,9 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
       "  mini-ptx-agent submit kernel.bundle --service gpu.example.com:50051 --ca-file ca.pem --token-file "
       "~/.sassay-token --json\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --stages evaluate,sanitize --detach\n"
+      "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --sanitize full\n"
+      "  mini-ptx-agent submit kernel.cu --workload gemm_n7168_k5120/M=8192 --diagnose ncu,hotspots --artifacts out\n"
+      "  mini-ptx-agent submit hangs.cu --workload gemm_n256_k256/M=256 --diagnose debug\n"
       "\n"
       "Ctrl-C cancels the submission and waits shortly; again, it leaves at once. Exit status as for mini-ptx-agent "
       "--help.");

@@ -28,6 +28,24 @@ absl::StatusOr<v1::Stage> ParseStage(const std::string& name) {
                                                  absl::StrJoin(names, ", "), ".", DidYouMean(name, names)));
 }
 
+constexpr v1::Diagnosis kDiagnoses[] = {v1::DIAGNOSIS_NCU, v1::DIAGNOSIS_HOTSPOTS, v1::DIAGNOSIS_DEBUG};
+
+absl::StatusOr<v1::Diagnosis> ParseDiagnosis(const std::string& name) {
+  std::vector<std::string> names;
+  for (const v1::Diagnosis diagnosis : kDiagnoses) {
+    names.push_back(LowerCase(EnumName(diagnosis)));
+    if (names.back() == LowerCase(name)) return diagnosis;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--diagnose: there is no diagnosis \"", name, "\"; there are ",
+                                                 absl::StrJoin(names, ", "), ".", DidYouMean(name, names)));
+}
+
+v1::SanitizePolicy ParsePolicy(const std::string& name) {
+  if (name == "none") return v1::SANITIZE_POLICY_NONE;
+  if (name == "fast") return v1::SANITIZE_POLICY_FAST;
+  return name == "full" ? v1::SANITIZE_POLICY_FULL : v1::SANITIZE_POLICY_UNSPECIFIED;
+}
+
 void SetDuration(google::protobuf::Duration& proto, absl::Duration duration) {
   proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
   proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
@@ -43,6 +61,11 @@ absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const s
     ASSIGN_OR_RETURN(const v1::Stage stage, ParseStage(name));
     request.add_stages(stage);
   }
+  request.set_sanitize(ParsePolicy(settings.Text("sanitize")));
+  for (const std::string& name : settings.List("diagnose")) {
+    ASSIGN_OR_RETURN(const v1::Diagnosis diagnosis, ParseDiagnosis(name));
+    request.add_diagnose(diagnosis);
+  }
   const absl::Duration queue = settings.Duration("queue_deadline", absl::ZeroDuration());
   const absl::Duration run = settings.Duration("run_deadline", absl::ZeroDuration());
   if (queue > absl::ZeroDuration()) SetDuration(*request.mutable_queue_deadline(), queue);
@@ -50,11 +73,12 @@ absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const s
   return request;
 }
 
-int SubmitBundle(Session& session, absl::string_view bundle_bytes, v1::ProfileRequest request, bool detach) {
+int SubmitBundle(Session& session, absl::string_view bundle_bytes, v1::ProfileRequest request, bool detach,
+                 const std::string& folder) {
   auto connection = session.Connect();
   if (!connection.ok()) return session.Fail(connection.status());
   request.set_bundle_sha256(Sha256Hex(bundle_bytes));
-  Follower follower(session, *std::move(connection), OnInterrupt::kCancel);
+  Follower follower(session, *std::move(connection), OnInterrupt::kCancel, folder);
   return detach ? follower.Detach(bundle_bytes, request) : follower.Submit(bundle_bytes, request);
 }
 

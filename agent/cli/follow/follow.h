@@ -13,8 +13,9 @@ namespace sassay::agent {
 
 // Uploads the bundle, submits it, shows progress and the verdict; returns the exit status. The first Ctrl-C cancels the
 // submission and waits shortly for its CANCELLED verdict, the second leaves. With `detach` it leaves as soon as the
-// submission is durable and prints its id.
-int SubmitBundle(Session& session, absl::string_view bundle_bytes, v1::ProfileRequest request, bool detach);
+// submission is durable and prints its id. Artifacts of the verdict are saved in --artifacts, or else in `folder`.
+int SubmitBundle(Session& session, absl::string_view bundle_bytes, v1::ProfileRequest request, bool detach,
+                 const std::string& folder = "");
 
 // Submits a bundle that the service already holds; `request` names it.
 int SubmitKnownBundle(Session& session, v1::ProfileRequest request);
@@ -25,7 +26,8 @@ int FollowExisting(Session& session, const std::string& submission_id);
 // A submission's verdict without showing anything; waits for it.
 absl::StatusOr<v1::Verdict> FetchVerdict(Session& session, const std::string& submission_id);
 
-// A request with the settings' stages and deadlines and a fresh request_id. INVALID_ARGUMENT for an unknown stage.
+// A request with the settings' stages, sanitize policy, diagnoses and deadlines and a fresh request_id.
+// INVALID_ARGUMENT for an unknown stage or diagnosis.
 absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload);
 
 }  // namespace sassay::agent

@@ -1,9 +1,11 @@
 #include "agent/cli/follow/follower.h"
 
 #include "absl/strings/str_cat.h"
+#include "agent/cli/follow/artifacts.h"
 #include "agent/cli/follow/replay_journal.h"
 #include "agent/render/text.h"
 #include "agent/submit/calls.h"
+#include "agent/submit/download.h"
 #include "agent/submit/rpc_error.h"
 #include "agent/submit/upload.h"
 #include "common/base/status_macros.h"
@@ -20,6 +22,13 @@ RetryPolicy PolicyFrom(const Settings& settings) {
   return policy;
 }
 
+// The agent itself never changes its working directory, but its tests have one each.
+std::filesystem::path ArtifactFolder(const Session& session, const std::string& beside) {
+  const std::filesystem::path here = session.terminal().working_directory;
+  const std::string& asked = session.settings().Text("artifacts");
+  return here / (asked.empty() ? beside : asked);
+}
+
 std::string UploadText(const UploadOutcome& outcome, size_t size) {
   if (outcome.already_known) return absl::StrCat(BytesText(size), ", known already");
   return absl::StrCat(BytesText(size),
@@ -28,10 +37,12 @@ std::string UploadText(const UploadOutcome& outcome, size_t size) {
 
 }  // namespace
 
-Follower::Follower(Session& session, std::unique_ptr<Connection> connection, OnInterrupt on_interrupt)
+Follower::Follower(Session& session, std::unique_ptr<Connection> connection, OnInterrupt on_interrupt,
+                   const std::string& folder)
     : session_(session),
       connection_(std::move(connection)),
       on_interrupt_(on_interrupt),
+      folder_(ArtifactFolder(session, folder)),
       policy_(PolicyFrom(session.settings())),
       submission_(*connection_, policy_, stopper_, Listener()) {
   if (session.interactive()) spinner_ = std::make_unique<Spinner>(session.progress());
@@ -105,7 +116,15 @@ int Follower::Report(const absl::StatusOr<v1::Verdict>& verdict) {
   spinner_.reset();
   if (!verdict.ok()) return session_.Fail(LeftStatus(verdict.status()), submission_.id());
   RememberReplay(session_.terminal().environment, *verdict);
+  FetchArtifacts(*verdict);
   return session_.AnswerVerdict(*verdict);
+}
+
+void Follower::FetchArtifacts(const v1::Verdict& verdict) {
+  SaveArtifacts(
+      verdict, folder_,
+      [this](const v1::Artifact& artifact) { return Download(*connection_, artifact, policy_, stopper_); },
+      [this](absl::string_view line) { session_.progress().Note(line); });
 }
 
 absl::Status Follower::LeftStatus(const absl::Status& status) const {

@@ -2,6 +2,7 @@
 #ifndef SASSAY_AGENT_CLI_FOLLOW_FOLLOWER_H_
 #define SASSAY_AGENT_CLI_FOLLOW_FOLLOWER_H_
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,7 +24,9 @@ enum class OnInterrupt { kCancel, kLeave };
 // Threads: Submit and Attach block; interrupts arrive on a thread of their own.
 class Follower {
  public:
-  Follower(Session& session, std::unique_ptr<Connection> connection, OnInterrupt on_interrupt);
+  // Artifacts of the verdict are saved in --artifacts, or else in `folder`, or else in the working directory.
+  Follower(Session& session, std::unique_ptr<Connection> connection, OnInterrupt on_interrupt,
+           const std::string& folder = "");
   ~Follower();
 
   // Uploads unless `bundle_bytes` is empty, submits and follows. Returns the exit status.
@@ -37,6 +40,7 @@ class Follower {
   bool Prepare(absl::string_view bundle_bytes, const v1::ProfileRequest& request, int& exit_status);
   absl::Status UploadBundle(absl::string_view bundle_bytes, const std::string& sha256);
   int Report(const absl::StatusOr<v1::Verdict>& verdict);
+  void FetchArtifacts(const v1::Verdict& verdict);
   absl::Status LeftStatus(const absl::Status& status) const;
   void Interrupted(int times);
   void CancelAndWaitShortly();
@@ -45,6 +49,7 @@ class Follower {
   Session& session_;
   const std::unique_ptr<Connection> connection_;
   const OnInterrupt on_interrupt_;
+  const std::filesystem::path folder_;
   const RetryPolicy policy_;
   Stopper stopper_;
   Submission submission_;
