@@ -20,6 +20,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "spdlog/spdlog.h"
 
 // A member function of absl as a free function: ours in its place, and Real…, absl's own.
 #define SASSAY_PRECEDE(result, name, symbol, ...)                                                 \
@@ -202,3 +203,9 @@ bool WaitForNotificationWithTimeout(const Notification* notification, Duration t
 }
 
 }  // namespace sassay::tsan
+
+// Tests fork while threads run and go on in the child: to start more threads there is what they are about.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() { return "die_after_fork=0"; }
+
+// Nor is spdlog instrumented: its registry is made here, before there are threads that could meet while it is made.
+[[maybe_unused]] const auto kFirstUseOfSpdlog = spdlog::default_logger();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/demangle/demangle.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/racing.h"
 
 namespace sassay::emulator {
 namespace {
@@ -337,12 +338,10 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
   for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     uint8_t* unwritten = lanes.unwritten[lane];
-    bool changes = std::memcmp(lanes.at[lane], values + lane * stride, facts.bytes) != 0;
-    if (unwritten != nullptr) {
-      bool fresh = false;
-      for (uint32_t k = 0; k < facts.bytes; ++k) fresh |= unwritten[k] != 0;
-      if (fresh) std::memset(unwritten, 0, facts.bytes);
-      changes |= fresh;
+    bool changes = DiffersRacing(lanes.at[lane], values + lane * stride, facts.bytes);
+    if (unwritten != nullptr && AnyRacing(unwritten, facts.bytes)) {
+      SetRacing(unwritten, false, facts.bytes);
+      changes = true;
     }
     if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
       NoteShared(warp, inst, facts, lane, lanes.at[lane], changes);
@@ -375,9 +374,7 @@ uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes) {
     const int lane = std::countr_zero(rest);
     const uint8_t* unwritten = lanes.unwritten[lane];
     if (unwritten == nullptr) continue;
-    bool all = true;
-    for (uint32_t k = 0; k < bytes; ++k) all &= unwritten[offset + k] != 0;
-    never |= uint32_t{all} << lane;
+    never |= uint32_t{AllRacing(unwritten + offset, bytes)} << lane;
   }
   return never;
 }

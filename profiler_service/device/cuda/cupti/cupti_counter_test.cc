@@ -68,7 +68,8 @@ TEST_F(CuptiCounterTest, ValuesAreKnownByTheirMetricWhateverTheirOrderAndTheEmpt
   Open();
   state_.instances = 2;
   Launch("k", {{"k", 0, {{0, 99}, {kFakeThreadMetric, 128}, {kFakeWarpMetric, 4}}}, {"k", 16, {{0x1234, 7}}}});
-  const auto& function = Finish().launches(0).functions(0);
+  const auto counts = Finish();
+  const auto& function = counts.launches(0).functions(0);
   EXPECT_THAT(function.pc_offset_bytes(), ElementsAre(0));
   EXPECT_THAT(function.warp_count(), ElementsAre(4));
   EXPECT_THAT(function.thread_count(), ElementsAre(128));
@@ -77,7 +78,8 @@ TEST_F(CuptiCounterTest, ValuesAreKnownByTheirMetricWhateverTheirOrderAndTheEmpt
 TEST_F(CuptiCounterTest, MetricsOfOneInstructionInTwoRecordsMeet) {
   Open();
   Launch("k", {{"k", 0, {{kFakeWarpMetric, 4}}}, {"k", 0, {{kFakeThreadMetric, 128}}}});
-  const auto& function = Finish().launches(0).functions(0);
+  const auto counts = Finish();
+  const auto& function = counts.launches(0).functions(0);
   EXPECT_THAT(function.warp_count(), ElementsAre(4));
   EXPECT_THAT(function.thread_count(), ElementsAre(128));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/racing.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
 
@@ -127,8 +128,8 @@ Flow CopyAsync(Warp& warp, const Inst& inst) {
     copy.inst = &inst;
     if ((from.mask >> lane & 1) != 0) {
       copy.from = from.at[lane];
-      std::memcpy(copy.data, from.at[lane], facts.bytes);
-      if (from.unwritten[lane] != nullptr) std::memcpy(copy.unwritten, from.unwritten[lane], facts.bytes);
+      CopyFromRacing(copy.data, from.at[lane], facts.bytes);
+      if (from.unwritten[lane] != nullptr) CopyFromRacing(copy.unwritten, from.unwritten[lane], facts.bytes);
     } else if (source_bytes[lane] != 0 && source_bytes[lane] < facts.bytes) {
       // A partial source: byte by byte, because the whole may reach past its buffer.
       AccessFacts part = facts.from;
@@ -142,8 +143,8 @@ Flow CopyAsync(Warp& warp, const Inst& inst) {
         warp.SetMask(lanes_here);
         if (!fine) return Flow::kRedirected;
         if (one.mask == 0) continue;
-        copy.data[k] = *one.at[lane];
-        copy.unwritten[k] = one.unwritten[lane] == nullptr ? 0 : *one.unwritten[lane];
+        copy.data[k] = ReadRacing<uint8_t>(one.at[lane]);
+        copy.unwritten[k] = one.unwritten[lane] == nullptr ? 0 : ReadRacing<uint8_t>(one.unwritten[lane]);
       }
     }
     Groups& groups = copies.Of(copy.thread);

@@ -5,6 +5,7 @@
 #include "absl/synchronization/mutex.h"
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/racing.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
@@ -121,9 +122,9 @@ void CheckAtomic(Warp& warp, const Inst& inst, const Facts& facts, const Lanes& 
   }
   for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
     uint8_t* unwritten = lanes.unwritten[std::countr_zero(rest)];
-    for (uint32_t k = 0; unwritten != nullptr && k < facts.bytes * facts.elements; ++k) {
-      if (unwritten[k] != 0) unwritten[k] = 0;  // other blocks may look at it: no write where nothing changes
-    }
+    const uint32_t bytes = facts.bytes * facts.elements;
+    // No write where nothing changes: other blocks look at it all the time.
+    if (unwritten != nullptr && AnyRacing(unwritten, bytes)) SetRacing(unwritten, false, bytes);
   }
   for (int i = 0; i < inst.destinations; ++i) warp.Taint(inst.o[i], 0, inst.id);
 }

@@ -3,6 +3,7 @@
 
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/racing.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
 
@@ -15,19 +16,19 @@ struct Facts {
   bool is_signed = false;
 };
 
+uint64_t Extended(uint64_t value, const Facts& facts) {
+  if (!facts.is_signed || facts.element_bytes == 8) return value;
+  const int shift = 64 - 8 * static_cast<int>(facts.element_bytes);
+  return static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
+}
+
 uint64_t ReadElement(const uint8_t* at, const Facts& facts) {
   const uint32_t bytes = facts.element_bytes;
   if (facts.access.atomic && bytes == 4)
     return __atomic_load_n(reinterpret_cast<const uint32_t*>(at), __ATOMIC_ACQUIRE);
   if (facts.access.atomic && bytes == 8)
     return __atomic_load_n(reinterpret_cast<const uint64_t*>(at), __ATOMIC_ACQUIRE);
-  uint64_t value = 0;
-  std::memcpy(&value, at, bytes);
-  if (facts.is_signed && bytes < 8) {
-    const int shift = 64 - 8 * static_cast<int>(bytes);
-    value = static_cast<uint64_t>(static_cast<int64_t>(value << shift) >> shift);
-  }
-  return value;
+  return Extended(ReadRacing(at, bytes), facts);
 }
 
 void WriteElement(uint8_t* at, uint64_t value, const Facts& facts) {
@@ -37,7 +38,7 @@ void WriteElement(uint8_t* at, uint64_t value, const Facts& facts) {
   } else if (facts.access.atomic && bytes == 8) {
     __atomic_store_n(reinterpret_cast<uint64_t*>(at), value, __ATOMIC_RELEASE);
   } else {
-    std::memcpy(at, &value, bytes);
+    WriteRacing(at, value, bytes);
   }
 }
 
@@ -75,7 +76,7 @@ void LoadSame(Warp& warp, const Inst& inst, const Lanes& lanes, uint32_t element
     T* d = warp.Out<T>(inst.o[k]);
     for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
-      std::memcpy(&d[lane], lanes.at[lane] + k * sizeof(T), sizeof(T));
+      d[lane] = ReadRacing<T>(lanes.at[lane] + k * sizeof(T));
     }
   }
 }
@@ -115,7 +116,9 @@ Flow LoadParameter(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   const uint8_t* parameters = warp.launch().parameters.data() + inst.b;
   for (uint32_t k = 0; k < facts.elements; ++k) {
-    const uint64_t value = ReadElement(parameters + k * facts.element_bytes, facts);
+    uint64_t value = 0;
+    std::memcpy(&value, parameters + k * facts.element_bytes, facts.element_bytes);
+    value = Extended(value, facts);
     for (uint32_t rest = warp.mask(); rest != 0; rest &= rest - 1)
       warp.SetLane(inst.o[k], std::countr_zero(rest), value);
   }
@@ -135,7 +138,7 @@ void SpreadTaint(Warp& warp, const Inst& inst, const Facts& facts, const Lanes& 
   for (uint32_t k = 0; k < facts.elements; ++k) {
     for (uint32_t rest = warp.Tainted(inst.o[k]) & lanes.mask & ~published; rest != 0; rest &= rest - 1) {
       uint8_t* unwritten = lanes.unwritten[std::countr_zero(rest)];
-      if (unwritten != nullptr) std::memset(unwritten + k * facts.element_bytes, 1, facts.element_bytes);
+      if (unwritten != nullptr) SetRacing(unwritten + k * facts.element_bytes, true, facts.element_bytes);
     }
   }
 }
@@ -149,12 +152,10 @@ uint32_t StoreSame(Warp& warp, const Inst& inst, const Lanes& lanes, uint32_t el
     for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
       uint8_t* at = lanes.at[lane] + k * sizeof(T);
-      T old;
-      std::memcpy(&old, at, sizeof(T));
-      if (old == values[lane]) continue;
+      if (ReadRacing<T>(at) == values[lane]) continue;
       changed |= 1u << lane;
       if ((seen >> lane & 1) == 0) warp.NoteLocal(at, &values[lane], sizeof(T));
-      std::memcpy(at, &values[lane], sizeof(T));
+      WriteRacing(at, values[lane]);
     }
   }
   return changed;

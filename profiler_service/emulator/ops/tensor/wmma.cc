@@ -4,6 +4,7 @@
 
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/racing.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
@@ -116,7 +117,7 @@ Flow Load(Warp& warp, const Inst& inst) {
     for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
       uint32_t value = 0;
-      std::memcpy(&value, lanes.at[lane], fragment.bytes());
+      CopyFromRacing(reinterpret_cast<uint8_t*>(&value), lanes.at[lane], fragment.bytes());
       values[lane][e / per] |= value << (16 * (e % per));
     }
   }
@@ -144,7 +145,7 @@ Flow Store(Warp& warp, const Inst& inst) {
     if (warp.checked()) NoteStore(warp, inst, facts.access, lanes, reinterpret_cast<const uint8_t*>(values), 4);
     for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
-      std::memcpy(lanes.at[lane], &values[lane], fragment.bytes());
+      CopyToRacing(lanes.at[lane], reinterpret_cast<const uint8_t*>(&values[lane]), fragment.bytes());
     }
   }
   return Flow::kNext;
