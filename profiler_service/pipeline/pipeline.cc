@@ -521,6 +521,7 @@ class JobRun {
       given.failure = &*seen_.timing->failure;
     }
     given.hot = hot_;
+    given.device_deadline = DeviceDeadline();
     given.why_not_hot = seen_.evidence.has_value() && !seen_.evidence->reason().empty()
                             ? seen_.evidence->reason()
                             : "no executed instruction was counted; ask for the evidence stage, too";

@@ -44,6 +44,11 @@ if grep -qE "$pattern" <<<evidence; then
   check "what evidence says of known candidates" $?
 fi
 
+if grep -qE "$pattern" <<<diagnose; then
+  bash "$(dirname "${BASH_SOURCE[0]}")/diagnose.sh" "$package"
+  check "sanitizers and diagnoses of known candidates" $?
+fi
+
 [[ $skipped == 0 ]] || echo "$skipped GPU tests skipped, for the reasons above"
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]

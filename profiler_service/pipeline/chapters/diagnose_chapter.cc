@@ -74,7 +74,8 @@ class DiagnoseChapter {
     wire::CandidateRun run;
     Lend(chapter_, buffers, run);
     run.poison_seed = chapter_.seeds.Get("poison diagnose", static_cast<uint64_t>(kind));
-    run.deadline = std::clamp(chapter_.deadline - SteadyNow(), absl::Milliseconds(1), kLongestRun);
+    const absl::Duration wanted = kind == sassay::v1::DIAGNOSIS_DEBUG ? given_.device_deadline : kLongestRun;
+    run.deadline = std::clamp(chapter_.deadline - SteadyNow(), absl::Milliseconds(1), wanted);
     return chapter_.lane.Diagnose(kind, run);
   }
 

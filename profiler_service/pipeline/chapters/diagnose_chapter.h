@@ -19,6 +19,8 @@ struct DiagnoseGiven {
   // What evidence counted, hottest first; where that is nothing, why.
   std::vector<evidence::HotInstruction> hot;
   std::string why_not_hot;
+  // After which a kernel that has hung before hangs again.
+  absl::Duration device_deadline = absl::Seconds(10);
 };
 
 // Runs every diagnosis that the job asks for. Files go to the job's keep_artifact.
