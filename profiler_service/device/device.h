@@ -137,6 +137,8 @@ class Device {
   virtual absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) = 0;
   // Writes over the L2 cache, so that the next launch finds it cold.
   virtual absl::Status FlushL2() = 0;
+  // The stream on which everything is enqueued, for libraries (a CUstream); null where there is none.
+  virtual void* stream() { return nullptr; }
 };
 
 // Opens a device by its specification: "cuda:0" (index in PCI order), "cuda:GPU-…" (UUID), "emulated:sm_90a".

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/device/device.h"
+#include "profiler_service/judge/baseline/baseline.h"
 #include "profiler_service/judge/gpu/examiner.h"
 #include "profiler_service/judge/judge.h"
 #include "profiler_service/judge/serve.h"
@@ -36,6 +37,11 @@ absl::StatusOr<std::unique_ptr<gpu::Examiner>> OpenExaminer(device::Device& devi
   gpu::ExaminerOptions options;
   options.catalog = &catalog;
   options.budget_bytes = static_cast<uint64_t>(static_cast<double>(device.info().memory_bytes) * cache_share);
+  options.make_library = [](const sassay::v1::Workload& workload, device::Device& device) {
+    BaselineOptions first_choice;
+    first_choice.candidates = 1;
+    return MakeBaseline(workload, device, first_choice);
+  };
   return gpu::Examiner::Create(std::move(kernels), options);
 }
 

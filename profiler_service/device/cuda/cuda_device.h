@@ -67,6 +67,7 @@ class CudaDevice : public Device {
   absl::StatusOr<int> Mark() override;
   absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) override;
   absl::Status FlushL2() override;
+  void* stream() override { return stream_; }
 
  private:
   struct Kernel {

@@ -93,6 +93,7 @@ absl::StatusOr<std::shared_ptr<State>> Examiner::Make(const Workload& workload, 
   ASSIGN_OR_RETURN(const Definition* definition, DefinitionOf(workload));
   auto state = std::make_shared<State>();
   state->workload_ = workload;
+  state->key_ = KeyOf(workload, seed, distribution);
   state->distribution_ = std::string(distribution);
   ASSIGN_OR_RETURN(state->reference_, MakeReference(workload));
   RETURN_IF_ERROR(Generate(*state, *definition, seed));
@@ -142,9 +143,22 @@ absl::Status Examiner::Expect(State& state) {
     ASSIGN_OR_RETURN(state.expected_, state.reference_->Compute(*kernels_, tensors));
     return absl::OkStatus();
   }));
-  const absl::Status finite = CheckFinite(state);
-  if (!finite.ok()) state.expected_.clear();
-  return finite;
+  absl::Status known = CheckFinite(state);
+  if (known.ok()) known = AskLibrary(state);
+  if (!known.ok()) state.expected_.clear();
+  return known;
+}
+
+absl::Status Examiner::AskLibrary(State& state) {
+  std::vector<device::DeviceAddress> inputs;
+  for (const DeviceMemory& input : state.inputs_) {
+    if (input) inputs.push_back(input.address());
+  }
+  return WithRoom([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(state.library_,
+                     libraries_.Measure(*kernels_, state.workload_, state.key_, inputs, state.expected_));
+    return absl::OkStatus();
+  });
 }
 
 // The inputs are ours, and so is what comes of them: a candidate could not give anything right.
@@ -170,6 +184,8 @@ absl::Status Examiner::Compare(State& state, absl::Span<const SeenTensor> seen, 
   numerics.set_peer_rule_passed(true);
   numerics.add_distributions(state.distribution_);
   numerics.set_worst_distribution(state.distribution_);
+  numerics.set_library(state.library_.library);
+  numerics.set_library_unavailable(state.library_.unavailable);
   for (const SeenTensor& tensor : seen) {
     RETURN_IF_ERROR(tensor.output ? CheckOutput(state, tensor, reply) : CheckInput(state, tensor, reply));
   }
@@ -191,13 +207,16 @@ absl::Status Examiner::CheckInput(const State& state, const SeenTensor& seen, Ju
 absl::Status Examiner::CheckOutput(const State& state, const SeenTensor& seen, JudgeReply& reply) {
   const TensorSpec& spec = state.workload_.outputs(seen.tensor);
   ASSIGN_OR_RETURN(const Definition* definition, DefinitionOf(state.workload_));
+  const double ratio = state.library_.ratios.empty() ? 0 : state.library_.ratios[seen.tensor];
+  const Tolerance tolerance = Scaled(ToleranceOf(*definition, spec.name()), ratio);
   Compared compared;
   RETURN_IF_ERROR(WithRoom([&]() -> absl::Status {
     ASSIGN_OR_RETURN(compared, CompareOutput(*kernels_, spec, state.expected_[seen.tensor], seen.address,
-                                             seen.poison_seed, ToleranceOf(*definition, spec.name())));
+                                             seen.poison_seed, tolerance));
     return absl::OkStatus();
   }));
   sassay::v1::Numerics& numerics = *reply.mutable_numerics();
+  compared.report.set_library_error_ratio(ratio);
   *numerics.add_outputs() = compared.report;
   numerics.set_passed(numerics.passed() && compared.passed);
   numerics.set_peer_rule_passed(numerics.peer_rule_passed() && compared.peer_rule_passed);

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/judge/gpu/kernels.h"
+#include "profiler_service/judge/gpu/library_noise.h"
 #include "profiler_service/judge/gpu/reference.h"
 #include "profiler_service/judge/numerics/compare.h"
 #include "profiler_service/wire/worker.pb.h"
@@ -31,10 +32,11 @@ class State {
  private:
   friend class Examiner;
   sassay::v1::Workload workload_;
-  std::string distribution_;
+  std::string key_, distribution_;
   std::unique_ptr<Reference> reference_;  // null where the reference is a kernel whose outputs are handed in
   std::vector<DeviceMemory> inputs_;      // none for scalars
   std::vector<ExpectedOutput> expected_;  // empty until known
+  LibraryNoise::Measured library_;        // known with them
 };
 
 // A tensor of a case as it is after a call.
@@ -50,6 +52,8 @@ struct ExaminerOptions {
   const WorkloadCatalog* catalog = nullptr;
   // What states may take on the device, those that cases hold included; one state may be larger.
   uint64_t budget_bytes = 0;
+  // Makes the vendor library's call for a workload; empty for a judge that asks no library.
+  LibraryNoise::MakeLibrary make_library;
 };
 
 // Life cycle: one per judge on a CUDA device. Threads: thread-compatible; everything is done when a call returns.
@@ -91,11 +95,12 @@ class Examiner {
   using Entry = std::pair<std::string, std::shared_ptr<State>>;  // by key
 
   Examiner(std::unique_ptr<Kernels> kernels, const ExaminerOptions& options)
-      : kernels_(std::move(kernels)), options_(options) {}
+      : kernels_(std::move(kernels)), options_(options), libraries_(options.make_library) {}
   absl::StatusOr<std::shared_ptr<State>> Make(const sassay::v1::Workload& workload, uint64_t seed,
                                               absl::string_view distribution);
   absl::Status Generate(State& state, const Definition& definition, uint64_t seed);
   absl::Status Expect(State& state);
+  absl::Status AskLibrary(State& state);
   absl::Status CheckFinite(const State& state);
   absl::Status CheckInput(const State& state, const SeenTensor& seen, sassay::worker::JudgeReply& reply);
   absl::Status CheckOutput(const State& state, const SeenTensor& seen, sassay::worker::JudgeReply& reply);
@@ -108,6 +113,7 @@ class Examiner {
 
   const std::unique_ptr<Kernels> kernels_;
   const ExaminerOptions options_;
+  LibraryNoise libraries_;
   std::list<Entry> states_;  // used last first
 };
 

@@ -3,6 +3,7 @@
 #include "common/workload/definition.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "profiler_service/judge/baseline/testing/fake_baseline.h"
 #include "profiler_service/judge/gpu/bytes.h"
 #include "profiler_service/judge/gpu/testing/judge_device.h"
 #include "profiler_service/judge/inputs/inputs.h"
@@ -13,6 +14,7 @@ namespace {
 
 using sassay::worker::JudgeReply;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr uint64_t kPoisonSeed = 4;
 
@@ -23,10 +25,11 @@ class ExaminerTest : public JudgeDeviceTest {
     if (!IsSkipped()) Start(uint64_t{1} << 30);
   }
 
-  void Start(uint64_t budget_bytes) {
+  void Start(uint64_t budget_bytes, LibraryNoise::MakeLibrary library = nullptr) {
     ExaminerOptions options;
     options.catalog = &WorkloadCatalog::BuiltIn();
     options.budget_bytes = budget_bytes;
+    options.make_library = std::move(library);
     examiner_ = *Examiner::Create(TakeKernels(), options);
   }
 
@@ -52,9 +55,34 @@ class ExaminerTest : public JudgeDeviceTest {
     seen_.push_back({true, 0, Room(TensorBytes(workload_.outputs(0))), kPoisonSeed});
   }
 
+  // The same device with a judge that asks a library.
+  void Restart(LibraryNoise::MakeLibrary library) {
+    memory_.clear();
+    examiner_ = nullptr;
+    JudgeDeviceTest::SetUp();
+    Start(uint64_t{1} << 30, std::move(library));
+  }
+
+  // A library whose answer is off by `error`, up and down in turn.
+  LibraryNoise::MakeLibrary Library(double error) {
+    return [this, error](const sassay::v1::Workload&, device::Device&) -> absl::StatusOr<std::unique_ptr<Baseline>> {
+      return std::make_unique<FakeBaseline>(2, 1, [this, error](const FakeBaseline::Call& call) {
+        ++library_calls_;
+        std::vector<double> c = Product(call.inputs[0], call.inputs[1]);
+        for (size_t i = 0; i < c.size(); ++i) c[i] += i % 2 == 0 ? error : -error;
+        return Device().Write(call.outputs[0], EncodeDoubles(sassay::v1::DTYPE_BFLOAT16, c));
+      });
+    };
+  }
+
   // The honest kernel, on the host.
   void RunGemm() {
-    const std::vector<double> a = Values(0, 16 * 256), b = Values(1, 256 * 256);
+    const std::vector<double> c = Product(seen_[0].address, seen_[1].address);
+    ASSERT_TRUE(Device().Write(seen_[2].address, EncodeDoubles(sassay::v1::DTYPE_BFLOAT16, c)).ok());
+  }
+
+  std::vector<double> Product(device::DeviceAddress a_at, device::DeviceAddress b_at) {
+    const std::vector<double> a = Values(a_at, 16 * 256), b = Values(b_at, 256 * 256);
     std::vector<double> c(16 * 256);
     for (int i = 0; i < 16; ++i) {
       for (int j = 0; j < 256; ++j) {
@@ -63,12 +91,12 @@ class ExaminerTest : public JudgeDeviceTest {
         c[i * 256 + j] = sum;
       }
     }
-    ASSERT_TRUE(Device().Write(seen_[2].address, EncodeDoubles(sassay::v1::DTYPE_BFLOAT16, c)).ok());
+    return c;
   }
 
-  std::vector<double> Values(int input, size_t count) {
+  std::vector<double> Values(device::DeviceAddress address, size_t count) {
     std::string bytes(count * 2, '\0');
-    EXPECT_TRUE(examiner_->kernels().Fetch(bytes.data(), bytes.size(), seen_[input].address).ok());
+    EXPECT_TRUE(examiner_->kernels().Fetch(bytes.data(), bytes.size(), address).ok());
     return DecodeDoubles(sassay::v1::DTYPE_BFLOAT16, bytes);
   }
 
@@ -85,6 +113,7 @@ class ExaminerTest : public JudgeDeviceTest {
   std::unique_ptr<Examiner> examiner_;
   std::vector<DeviceMemory> memory_;
   std::vector<SeenTensor> seen_;
+  int library_calls_ = 0;
 };
 
 TEST_F(ExaminerTest, AcceptsTheRightOutputAndRefusesTheUnwrittenOne) {
@@ -160,6 +189,52 @@ TEST_F(ExaminerTest, AnAdoptedOutputIsWhatLaterOnesAreComparedWith) {
   const JudgeReply changed = Compare(*state);
   EXPECT_EQ(changed.numerics().outputs(0).wrong(), 1);
   EXPECT_THAT(changed.numerics().outputs(0).worst_index(), testing::ElementsAre(0, 50));
+}
+
+TEST_F(ExaminerTest, ALibrarysOwnErrorWidensTheRuleAndIsMeasuredOnce) {
+  sassay::v1::Numerics model;
+  {
+    const auto alone = Get(1);
+    Prepare(*alone);
+    RunGemm();
+    model = Compare(*alone).numerics();
+  }
+  EXPECT_EQ(model.library(), "");
+  Restart(Library(0.1));
+  const auto state = Get(1);
+  Prepare(*state);
+  RunGemm();
+  const auto numerics = Compare(*state).numerics();
+  EXPECT_TRUE(numerics.passed());
+  EXPECT_THAT(numerics.library(), Not(testing::IsEmpty()));
+  const auto &widened = numerics.outputs(0), &before = model.outputs(0);
+  EXPECT_GT(widened.library_error_ratio(), 1.5);
+  EXPECT_NEAR(widened.allowed_relative_rms_error(),
+              before.allowed_relative_rms_error() * std::min(4.0, widened.library_error_ratio()), 1e-9);
+  EXPECT_EQ(widened.relative_rms_error(), before.relative_rms_error());
+  Compare(*state);
+  EXPECT_EQ(library_calls_, 1);
+}
+
+TEST_F(ExaminerTest, ALibraryWidensTheRuleFourTimesAtMostAndNeverNarrowsIt) {
+  for (const auto& [error, scale] : {std::pair{40.0, 4.0}, std::pair{0.0, 1.0}}) {
+    Restart(Library(error));
+    const auto state = Get(1);
+    Prepare(*state);
+    const auto report = Compare(*state).numerics().outputs(0);
+    EXPECT_NEAR(report.allowed_relative_rms_error(), scale * 0.0034, scale * 0.0002) << report.DebugString();
+  }
+}
+
+TEST_F(ExaminerTest, ALibraryThatIsMissingLeavesTheModelAndSaysWhy) {
+  Restart([](const sassay::v1::Workload&, device::Device&) { return absl::UnavailableError("no cuBLASLt here"); });
+  const auto state = Get(1);
+  Prepare(*state);
+  RunGemm();
+  const auto numerics = Compare(*state).numerics();
+  EXPECT_TRUE(numerics.passed());
+  EXPECT_EQ(numerics.library(), "");
+  EXPECT_EQ(numerics.library_unavailable(), "no cuBLASLt here");
 }
 
 TEST_F(ExaminerTest, GoldenTensorsAreJudgedOnTheHost) {

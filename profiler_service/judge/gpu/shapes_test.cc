@@ -29,7 +29,15 @@ class JudgedShapes : public JudgeDeviceTest, public testing::WithParamInterface<
     ExaminerOptions options;
     options.catalog = &WorkloadCatalog::BuiltIn();
     options.budget_bytes = uint64_t{20} << 30;
+    options.make_library = Library;
     examiner_ = *Examiner::Create(TakeKernels(), options);
+  }
+
+  static absl::StatusOr<std::unique_ptr<Baseline>> Library(const sassay::v1::Workload& workload,
+                                                           device::Device& device) {
+    BaselineOptions options;
+    options.candidates = 1;
+    return MakeBaseline(workload, device, options);
   }
 
   Kernels& kernels() { return examiner_->kernels(); }
@@ -156,6 +164,30 @@ TEST_P(JudgedShapes, RightOutputsPassAndCheapOnesDoNot) {
     refused("unwritten elements");
     ASSERT_TRUE(device.Write(output.address + 4096, std::string("\xFF\x7F\xFF\x7F", 4)).ok());
     refused("NaN");
+  }
+}
+
+// The library is an honest kernel, whatever the inputs look like.
+TEST_P(JudgedShapes, TheVendorLibraryPasses) {
+  MakeCase();
+  const auto library = Library(workload_, kernels().device());
+  if (!library.ok()) GTEST_SKIP() << library.status();
+  std::vector<device::DeviceAddress> inputs, outputs;
+  for (const SeenTensor& seen : seen_) (seen.output ? outputs : inputs).push_back(seen.address);
+  for (const char* distribution : {"normal", "outliers", "small", "structured", "uniform"}) {
+    state_ = *examiner_->Get(workload_, 77, distribution);
+    for (const SeenTensor& seen : seen_) {
+      if (seen.output) continue;
+      ASSERT_TRUE(examiner_->WriteInput(*state_, seen.tensor, seen.address).ok());
+    }
+    ASSERT_TRUE((*library)->Enqueue(inputs, outputs, kernels().device().stream()).ok());
+    const JudgeReply reply = Compare();
+    EXPECT_TRUE(reply.numerics().passed()) << distribution << " " << reply.DebugString();
+    EXPECT_EQ(reply.numerics().library_unavailable(), "");
+    for (const auto& output : reply.numerics().outputs()) {
+      std::printf("%-34s %-10s %s: %s errs %.3f times the model\n", GetParam(), distribution, output.output().c_str(),
+                  reply.numerics().library().c_str(), output.library_error_ratio());
+    }
   }
 }
 

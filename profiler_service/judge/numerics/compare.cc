@@ -166,6 +166,11 @@ Tolerance ToleranceOf(const Definition& definition, const std::string& output) {
   return tolerance;
 }
 
+Tolerance Scaled(const Tolerance& tolerance, double library_error_ratio) {
+  const double scale = std::clamp(library_error_ratio, 1.0, kMostLibraryNoise);
+  return {tolerance.rms_multiple * scale, tolerance.element_multiple * scale};
+}
+
 double NoiseOfRms(const Definition& definition, const std::string& output) {
   const auto found = definition.tolerance.find(output);
   return found == definition.tolerance.end() ? 0 : found->second.noise_of_rms;

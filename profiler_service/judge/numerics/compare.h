@@ -18,6 +18,11 @@
 // in it, so (1) needs no slack for tails. (2) finds what rms hides, a few wrong elements among many: rounding alone
 // never passes sqrt(3) n_i, and a Gaussian of deviation n_i passes 8 n_i once in 10^15 elements.
 //
+// Where the workload's vendor library runs (judge/gpu/library_noise.h), the rule is scaled by its own error on the same
+// inputs: both multiples are multiplied by rms(library - r) / rms(n), but by no less than 1 (a library may keep in f32
+// what an honest kernel may round to bf16) and no more than kMostLibraryNoise (beyond that it says nothing about honest
+// arithmetic). The ratio is reported.
+//
 // Integers and bools must be equal, bit for bit. The peer's rule (PTXBench): an element fails if abs > 1e-2 and rel >
 // 1e-2; all must pass. For attention that is 0.39 sigma of the output, so it is reported and does not decide.
 //
@@ -42,6 +47,7 @@ namespace sassay::judge {
 inline constexpr double kRmsMultiple = 2.0;
 inline constexpr double kElementMultiple = 8.0;
 inline constexpr double kPeerTolerance = 1e-2;
+inline constexpr double kMostLibraryNoise = 4.0;
 
 // The exact values of one output and what honest arithmetic before the final rounding may add to them.
 struct Expected {
@@ -59,6 +65,8 @@ struct Tolerance {
 
 // The definition's multiples for an output, or the judge's own.
 Tolerance ToleranceOf(const Definition& definition, const std::string& output);
+// The same, scaled by a library's error in units of the modelled noise.
+Tolerance Scaled(const Tolerance& tolerance, double library_error_ratio);
 // What the definition says honest arithmetic adds to an output, as a fraction of its reference's rms.
 double NoiseOfRms(const Definition& definition, const std::string& output);
 
