@@ -135,8 +135,25 @@ class Device {
   virtual absl::StatusOr<int> Mark() = 0;
   // Nanoseconds between two marks; valid after Synchronize.
   virtual absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) = 0;
+  // Ends the life of all marks: there may be a thousand at a time.
+  virtual void ForgetMarks() {}
   // Writes over the L2 cache, so that the next launch finds it cold.
   virtual absl::Status FlushL2() = 0;
+  // What is enqueued from now on does not begin before Release, or before `timeout` has passed on the device: launches
+  // that are enqueued behind it begin together, whatever the host took to enqueue them. Nothing that waits for the
+  // device may be called in between.
+  virtual absl::Status Hold(absl::Duration timeout) { return absl::UnimplementedError("this device has no time"); }
+  virtual void Release() {}
+  // Whether a hold since the last question ended by its time-out; valid after Synchronize.
+  virtual bool HeldTooLong() { return false; }
+  // Enqueues a reading of a multiprocessor's clock beside the device's wall clock.
+  virtual absl::Status ProbeClock() { return absl::UnimplementedError("this device has no time"); }
+  // SM clock in MHz between the first and the last probe since ForgetMarks; 0 if unknown: other multiprocessors, or too
+  // short a time. Valid after Synchronize.
+  virtual double ProbedClockMhz() { return 0; }
+  // How long Synchronize asks again and again before it naps between questions. A nap between samples lets the clock
+  // change.
+  virtual void SpinFor(absl::Duration duration) {}
   // The stream on which everything is enqueued, for libraries (a CUstream); null where there is none.
   virtual void* stream() { return nullptr; }
 };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -150,6 +151,7 @@ absl::Status FakeDevice::Enqueue(const Launch& launch) {
 
 absl::StatusOr<Execution> FakeDevice::Synchronize(absl::Time) {
   log.push_back("wait");
+  late_ = late_ || std::exchange(held_, false);
   Execution execution;
   const std::vector<Launch> queue = std::move(queue_);
   queue_.clear();
@@ -184,6 +186,22 @@ absl::StatusOr<int> FakeDevice::Mark() {
 absl::StatusOr<double> FakeDevice::NanosecondsBetween(int first_mark, int second_mark) {
   return 1000.0 *
          static_cast<double>(marks_.at(static_cast<size_t>(second_mark)) - marks_.at(static_cast<size_t>(first_mark)));
+}
+
+absl::Status FakeDevice::Hold(absl::Duration) {
+  log.push_back("hold");
+  RETURN_IF_ERROR(trouble("hold"));
+  held_ = true;
+  return absl::OkStatus();
+}
+
+void FakeDevice::Release() {
+  if (std::exchange(held_, false)) log.push_back("release");
+}
+
+absl::Status FakeDevice::ProbeClock() {
+  log.push_back("probe");
+  return trouble("probe");
 }
 
 absl::Status FakeDevice::FlushL2() {

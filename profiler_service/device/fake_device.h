@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,14 +28,15 @@ class FakeDevice : public Device {
   std::map<std::string, Kernel> kernels;
   // Variables of the module and their sizes; addresses are given when the module is loaded.
   std::map<std::string, uint64_t> symbols;
-  // What an operation ("allocate", "map", "write", "poison", "flush", "mark") answers in place of doing it; OK to let
-  // it be done.
+  // What an operation ("allocate", "map", "write", "poison", "flush", "mark", "hold", "probe") answers in place of
+  // doing it; OK to let it be done.
   std::function<absl::Status(absl::string_view operation)> trouble = [](absl::string_view) { return absl::OkStatus(); };
   // What LoadModule answers.
   absl::Status load_status;
   // Counts launch by launch, as a device that runs SASS.
   bool runs_sass = false;
-  // What was asked for, in words: "allocate workspace 0 16", "launch k", "poison 7 16", "wait", "flush", "mark 0" …
+  // What was asked for, in words: "allocate workspace 0 16", "launch k", "poison 7 16", "wait", "flush", "mark 0",
+  // "hold", "release", "probe" …
   std::vector<std::string> log;
 
   const DeviceInfo& info() const override { return info_; }
@@ -60,7 +62,17 @@ class FakeDevice : public Device {
   // Time is counted in launches: one microsecond each.
   absl::StatusOr<int> Mark() override;
   absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) override;
+  void ForgetMarks() override { log.push_back("forget"); }
   absl::Status FlushL2() override;
+  absl::Status Hold(absl::Duration timeout) override;
+  // A wait for the device while it is held is a hold that timed out.
+  void Release() override;
+  bool HeldTooLong() override { return std::exchange(late_, false); }
+  absl::Status ProbeClock() override;
+  double ProbedClockMhz() override { return clock_mhz; }
+
+  // What ProbedClockMhz answers.
+  double clock_mhz = 1900;
 
   // Host pointer to [address, address + size_bytes); null if it leaves its allocation.
   char* At(DeviceAddress address, uint64_t size_bytes);
@@ -80,6 +92,8 @@ class FakeDevice : public Device {
   std::vector<Launch> queue_;
   std::vector<uint64_t> marks_;
   uint64_t launched_ = 0;
+  bool held_ = false;
+  bool late_ = false;
   DeviceAddress next_ = 0x700000000000;
 };
 

@@ -16,7 +16,7 @@ namespace sassay::device::cuda {
 namespace {
 
 constexpr absl::Duration kTransferTimeout = absl::Seconds(60);
-constexpr absl::Duration kSpin = absl::Microseconds(300);
+constexpr uint64_t kStagingBytes = 64 << 10;
 constexpr uint32_t kPoisonBlocks = 1024;
 constexpr uint32_t kPoisonThreads = 256;
 
@@ -141,7 +141,7 @@ CudaDevice::~CudaDevice() {
   if (abandoned_ || context_ == nullptr) return;
   driver_.cuCtxSetCurrent(context_);
   if (counter_ != nullptr) counter_->Finish().IgnoreError();
-  DropStaging();
+  FreeStaging();
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
@@ -153,7 +153,7 @@ absl::Status CudaDevice::Enter() {
 }
 
 CUresult CudaDevice::Poll(absl::Time deadline) {
-  const absl::Time spin_until = absl::Now() + kSpin;
+  const absl::Time spin_until = absl::Now() + spin_;
   absl::Duration nap = absl::Microseconds(20);
   for (;;) {
     const CUresult result = driver_.cuStreamQuery(stream_);
@@ -213,16 +213,28 @@ absl::StatusOr<DeviceAddress> CudaDevice::MapShared(int fd, uint64_t object_byte
 }
 
 absl::StatusOr<char*> CudaDevice::Stage(absl::Span<const char> bytes) {
-  void* staging = nullptr;
-  RETURN_IF_ERROR(driver_.Check(driver_.cuMemHostAlloc(&staging, bytes.size(), 0),
-                                absl::StrCat("allocating ", bytes.size(), " bytes of pinned memory")));
-  staging_.push_back(staging);
-  std::copy(bytes.begin(), bytes.end(), static_cast<char*>(staging));
-  return static_cast<char*>(staging);
+  auto chunk = std::find_if(staging_.begin(), staging_.end(), [&](const Staging& candidate) {
+    return candidate.size_bytes - candidate.used_bytes >= bytes.size();
+  });
+  if (chunk == staging_.end()) {
+    void* memory = nullptr;
+    const uint64_t size = std::max<uint64_t>(bytes.size(), kStagingBytes);
+    RETURN_IF_ERROR(driver_.Check(driver_.cuMemHostAlloc(&memory, size, 0),
+                                  absl::StrCat("allocating ", size, " bytes of pinned memory")));
+    chunk = staging_.insert(staging_.end(), Staging{static_cast<char*>(memory), size, 0});
+  }
+  char* const to = chunk->memory + chunk->used_bytes;
+  std::copy(bytes.begin(), bytes.end(), to);
+  chunk->used_bytes += bytes.size();
+  return to;
 }
 
 void CudaDevice::DropStaging() {
-  for (void* staging : staging_) driver_.cuMemFreeHost(staging);
+  for (Staging& chunk : staging_) chunk.used_bytes = 0;
+}
+
+void CudaDevice::FreeStaging() {
+  for (const Staging& chunk : staging_) driver_.cuMemFreeHost(chunk.memory);
   staging_.clear();
 }
 
@@ -296,49 +308,6 @@ absl::Status CudaDevice::Poison(DeviceAddress destination, uint64_t size_bytes, 
   FillPoison(absl::MakeSpan(rest.data(), rest.size()), seed, words * 8);
   RETURN_IF_ERROR(Write(destination + words * 8, rest));
   return Settle();
-}
-
-absl::StatusOr<CUevent> CudaDevice::NewEvent() {
-  CUevent event = nullptr;
-  RETURN_IF_ERROR(driver_.Check(driver_.cuEventCreate(&event, CU_EVENT_DEFAULT), "creating an event"));
-  return event;
-}
-
-absl::StatusOr<int> CudaDevice::Mark() {
-  RETURN_IF_ERROR(Enter());
-  ASSIGN_OR_RETURN(const CUevent event, NewEvent());
-  marks_.push_back(event);
-  RETURN_IF_ERROR(BeginBusy());
-  RETURN_IF_ERROR(Try(driver_.cuEventRecord(event, stream_), "recording an event"));
-  return static_cast<int>(marks_.size()) - 1;
-}
-
-absl::StatusOr<double> CudaDevice::NanosecondsBetween(int first_mark, int second_mark) {
-  RETURN_IF_ERROR(Enter());
-  for (const int mark : {first_mark, second_mark}) {
-    if (mark < 0 || static_cast<size_t>(mark) >= marks_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("there is no mark ", mark));
-    }
-  }
-  float milliseconds = 0;
-  RETURN_IF_ERROR(driver_.Check(driver_.cuEventElapsedTime(&milliseconds, marks_[static_cast<size_t>(first_mark)],
-                                                           marks_[static_cast<size_t>(second_mark)]),
-                                "reading the time between two events"));
-  return static_cast<double>(milliseconds) * 1e6;
-}
-
-absl::Status CudaDevice::FlushL2() {
-  RETURN_IF_ERROR(Enter());
-  if (flush_address_ == 0) {
-    int l2_bytes = 0;
-    RETURN_IF_ERROR(driver_.Check(driver_.cuDeviceGetAttribute(&l2_bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device_),
-                                  "reading the size of the L2 cache"));
-    flush_bytes_ = 2 * static_cast<uint64_t>(std::max(l2_bytes, 1 << 20));
-    ASSIGN_OR_RETURN(flush_address_, memory_.Allocate(flush_bytes_, "L2 flush"));
-  }
-  RETURN_IF_ERROR(driver_.Check(driver_.cuCtxResetPersistingL2Cache(), "resetting persisting L2 lines"));
-  return Try(driver_.cuMemsetD32Async(flush_address_, ++flush_value_, flush_bytes_ / 4, stream_),
-             "flushing the L2 cache");
 }
 
 void CudaDevice::AttachCounter(absl::StatusOr<std::unique_ptr<SassCounter>> counter) {

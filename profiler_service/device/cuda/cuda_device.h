@@ -66,7 +66,14 @@ class CudaDevice : public Device {
 
   absl::StatusOr<int> Mark() override;
   absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) override;
+  void ForgetMarks() override;
   absl::Status FlushL2() override;
+  absl::Status Hold(absl::Duration timeout) override;
+  void Release() override;
+  bool HeldTooLong() override;
+  absl::Status ProbeClock() override;
+  double ProbedClockMhz() override;
+  void SpinFor(absl::Duration duration) override { spin_ = duration; }
   void* stream() override { return stream_; }
 
  private:
@@ -92,6 +99,9 @@ class CudaDevice : public Device {
   CUresult Poll(absl::Time deadline);
   absl::StatusOr<char*> Stage(absl::Span<const char> bytes);
   void DropStaging();
+  void FreeStaging();
+  absl::Status LoadTimingKernels();
+  absl::Status LaunchOne(CUfunction function, void** arguments, absl::string_view doing);
   absl::Status PoisonWords(DeviceAddress destination, uint64_t words, uint64_t seed);
   absl::StatusOr<Kernel*> FindKernel(const std::string& name);
   absl::Status Prepare(Kernel& kernel, const Launch& launch);
@@ -109,10 +119,26 @@ class CudaDevice : public Device {
   CUmodule poison_module_ = nullptr;
   CUfunction poison_function_ = nullptr;
   std::map<std::string, Kernel> kernels_;
+  // Events; the first `used_marks_` of them are in use.
   std::vector<CUevent> marks_;
+  size_t used_marks_ = 0;
   CUevent busy_begin_ = nullptr;
   CUevent busy_end_ = nullptr;
-  std::vector<void*> staging_;
+  // Pinned memory for writes behind launches. Kept: allocating may wait for the device.
+  struct Staging {
+    char* memory;
+    uint64_t size_bytes;
+    uint64_t used_bytes;
+  };
+  std::vector<Staging> staging_;
+  // What timing_kernels.h needs; null until it is first used.
+  CUmodule timing_module_ = nullptr;
+  CUfunction hold_function_ = nullptr;
+  CUfunction probe_function_ = nullptr;
+  struct TimingBoard* board_ = nullptr;
+  uint32_t tickets_ = 0;
+  uint64_t probes_ = 0;
+  absl::Duration spin_ = absl::Microseconds(300);
   DeviceAddress flush_address_ = 0;
   uint64_t flush_bytes_ = 0;
   uint32_t flush_value_ = 0;
