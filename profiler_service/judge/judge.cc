@@ -118,8 +118,11 @@ absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std
       ASSIGN_OR_RETURN(Case * c, Find(id, reply));
       return Adopt(*c);
     }
+    case JudgeRequest::kTimeBaseline:
+      return TimeBaseline(id, request.time_baseline(), reply);
     case JudgeRequest::kDrop:
       cases_.erase(id);
+      baselines_.erase(id);
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError("a JudgeRequest without a request; service and judge are of different builds");

@@ -19,6 +19,7 @@
 #include "profiler_service/judge/comparison.h"
 #include "profiler_service/judge/gpu/examiner.h"
 #include "profiler_service/judge/guarded_buffer.h"
+#include "profiler_service/judge/timed_baseline.h"
 #include "profiler_service/judge/workload_state.h"
 #include "profiler_service/wire/worker.pb.h"
 
@@ -28,6 +29,7 @@ namespace sassay::judge {
 //
 // Life cycle: one per process and device. A case is one candidate in one stage: PrepareCase makes its buffers,
 // RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once.
+// Or it is a baseline: TimeBaseline makes it and times it, DropCase frees it.
 // Threads: one thread calls (a device belongs to a thread); what computes on the CPU and may take a minute, references
 // and comparisons, is taken out of Handle by Prework and runs on any other thread. With an examiner nearly everything
 // is done on the device instead, in milliseconds, inside Handle. Ownership: the device and the catalogue must outlive
@@ -94,6 +96,10 @@ class Judge {
   absl::Status CompareOnDevice(Case& c, sassay::worker::JudgeReply& reply);
   absl::Status Compare(Case& c, sassay::worker::JudgeReply& reply);
   absl::Status Adopt(Case& c);
+  absl::Status TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,
+                            sassay::worker::JudgeReply& reply);
+  absl::StatusOr<TimedBaseline*> FindBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,
+                                              sassay::worker::JudgeReply& reply);
   absl::StatusOr<Case*> Find(uint64_t id, sassay::worker::JudgeReply& reply);
   Work MakeState(const sassay::v1::Workload& workload, uint64_t seed, const std::string& distribution);
 
@@ -101,6 +107,7 @@ class Judge {
   StateCache cache_;
   const std::unique_ptr<gpu::Examiner> examiner_;
   std::map<uint64_t, Case> cases_;
+  std::map<uint64_t, std::unique_ptr<TimedBaseline>> baselines_;
 };
 
 }  // namespace sassay::judge

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
@@ -15,13 +14,6 @@ constexpr size_t kFewCases = 3;
 
 void AddOnce(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
-absl::Status StatusOf(const evaluate::MaybeFailure& failure) {
-  if (!failure.has_value()) return absl::OkStatus();
-  if (failure->code == sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT) return absl::CancelledError(failure->reason);
-  if (evaluate::IsLostWorker(*failure)) return absl::UnavailableError(failure->reason);
-  return absl::InternalError(failure->reason);
 }
 
 }  // namespace
@@ -72,36 +64,23 @@ bool MayBeTheDevices(const verdict::Failure& failure) {
          failure.code == sassay::v1::VERDICT_CODE_JUDGE_LOST;
 }
 
+absl::Status StatusOf(const verdict::Failure& failure) {
+  if (failure.code == sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT) return absl::CancelledError(failure.reason);
+  if (evaluate::IsLostWorker(failure)) return absl::UnavailableError(failure.reason);
+  return absl::InternalError(failure.reason);
+}
+
 absl::Status CandidateBuffers::Prepare() {
   ASSIGN_OR_RETURN(bundle_, wire::WithOnlyPlan(admitted_.bundle(), admitted_.workload().name()));
   trouble_ = case_.Prepare(seeds_.Get("decoy", 0));
-  RETURN_IF_ERROR(StatusOf(trouble_));
+  if (trouble_.has_value()) return StatusOf(*trouble_);
   descriptors_ = case_.descriptors();
   return absl::OkStatus();
 }
 
-absl::Status CandidateBuffers::Refill() { return RefillAs(0, "normal"); }
-
-absl::Status CandidateBuffers::RefillAs(uint64_t index, absl::string_view distribution) {
-  trouble_ = case_.Fill(seeds_.Get("inputs", index), distribution);
-  return StatusOf(trouble_);
-}
-
-evaluate::MaybeFailure CandidateBuffers::CheckTimedCall() {
-  sassay::worker::JudgeReply reply;
-  if (evaluate::MaybeFailure failure = case_.Compare(reply)) return failure;
-  verdict::Failure failure;
-  failure.findings.assign(reply.findings().begin(), reply.findings().end());
-  if (!failure.findings.empty()) {
-    failure.code = failure.findings.front().code();
-    failure.reason = failure.findings.front().message();
-    return failure;
-  }
-  if (reply.numerics().passed()) return absl::nullopt;
-  failure.code = sassay::v1::VERDICT_CODE_TIMED_OUTPUT_WRONG;
-  failure.reason = absl::StrCat("right when it was evaluated, wrong among the timed calls: ",
-                                verdict::DescribeNumerics(reply.numerics()));
-  return failure;
+absl::Status CandidateBuffers::Refill() {
+  trouble_ = case_.Fill(seeds_.Get("inputs", 0), "normal");
+  return trouble_.has_value() ? StatusOf(*trouble_) : absl::OkStatus();
 }
 
 }  // namespace sassay::pipeline

@@ -1,4 +1,4 @@
-// Small decisions of the pipeline, pure, and the buffers that sanitize and timing hand to a runner.
+// Small decisions of the pipeline, pure, and the buffers that sanitize hands to a runner.
 #ifndef SASSAY_PROFILER_SERVICE_PIPELINE_CASES_H_
 #define SASSAY_PROFILER_SERVICE_PIPELINE_CASES_H_
 
@@ -30,6 +30,9 @@ bool IsMisuse(const verdict::Failure& failure);
 // Whether the device itself may be unusable now, by whomever: it is probed then.
 bool MayBeTheDevices(const verdict::Failure& failure);
 
+// What a failure of the judge or a runner means as a Status: CANCELLED, UNAVAILABLE for a lost worker, INTERNAL.
+absl::Status StatusOf(const verdict::Failure& failure);
+
 // The judge's buffers for one run, with the bundle cut to the plan that runs.
 class CandidateBuffers {
  public:
@@ -41,12 +44,6 @@ class CandidateBuffers {
   absl::Status Prepare();
   // The inputs that count.
   absl::Status Refill();
-  // The inputs of one of evaluate's cases, whose right outputs the judge knows already; outputs are poisoned.
-  absl::Status RefillAs(uint64_t index, absl::string_view distribution);
-  // What is wrong with the outputs of a timed call, or with what lies around them: TIMED_OUTPUT_WRONG, the judge's
-  // findings, or our own trouble.
-  evaluate::MaybeFailure CheckTimedCall();
-
   // What the latest of these calls failed of.
   const evaluate::MaybeFailure& trouble() const { return trouble_; }
 

@@ -23,7 +23,9 @@
 #include "profiler_service/pipeline/chapters/diagnose_chapter.h"
 #include "profiler_service/pipeline/chapters/sanitize_chapter.h"
 #include "profiler_service/pipeline/memory_need.h"
+#include "profiler_service/timing/judged_sets.h"
 #include "profiler_service/verdict/verdict.h"
+#include "profiler_service/wire/runner_client.h"
 
 namespace sassay::pipeline {
 namespace {
@@ -410,17 +412,6 @@ class JobRun {
             seen_.notes};
   }
 
-  // What every stage that runs the candidate needs: the device, the plan, and the judge's buffers for it.
-  template <typename Request>
-  void Lend(CandidateBuffers& buffers, Request& request) {
-    request.device = lane_->specification();
-    request.bundle = &buffers.bundle();
-    request.regions = buffers.regions();
-    request.descriptors = buffers.descriptors();
-    request.refill_after_setup = [&buffers] { return buffers.Refill(); };
-    request.kill_switch = &kill_switch_;
-  }
-
   // ---- evidence: which instructions executed? ----
 
   void CollectEvidence(StageReport& report) {
@@ -469,23 +460,17 @@ class JobRun {
     return timing;
   }
 
-  // Only a reference that computes knows what is right for inputs of our choice.
-  void CheckTimedCalls(CandidateBuffers& buffers, timing::TimingRequest& request) {
-    if (definition_->reference_kind != ReferenceKind::kBuiltin) return;
-    const std::vector<std::string> cases = CasesFor(*definition_, workload_, lane_->emulated()).distributions;
-    request.check_seed = seeds_->Get("timing check", 0);
-    request.refill_for_check = [&buffers, cases, index = cases.size()]() mutable {
-      index = (index - 1) % cases.size();
-      return buffers.RefillAs(index, cases[index]);
-    };
-    request.check = [&buffers] { return buffers.CheckTimedCall(); };
-  }
-
-  // A fault or a hang while timed is proven as evaluate's; the device is this job's alone already.
+  // A fault or a hang while timed is proven as evaluate's; the device is this job's alone already. A lost worker is
+  // given one more chance.
   absl::StatusOr<verdict::TimingSeen> TryTime() {
     if (lane_->emulated()) return absl::UnavailableError("emulated device");
     ASSIGN_OR_RETURN(const DeviceLease::Held lease, Lease(DeviceLease::Mode::kExclusive));
-    ASSIGN_OR_RETURN(verdict::TimingSeen seen, TimeOnce());
+    absl::StatusOr<verdict::TimingSeen> first_try = TimeOnce();
+    if (absl::IsUnavailable(first_try.status()) && Goes()) {
+      seen_.notes.push_back(absl::StrCat("timing began again: ", first_try.status().message()));
+      first_try = TimeOnce();
+    }
+    ASSIGN_OR_RETURN(verdict::TimingSeen seen, std::move(first_try));
     if (!seen.failure.has_value() || !evaluate::NeedsProof(*seen.failure)) return seen;
     const std::string first = seen.failure->reason;
     seen_.notes.push_back(absl::StrCat("timing: run again: ", first));
@@ -501,15 +486,45 @@ class JobRun {
 
   absl::StatusOr<verdict::TimingSeen> TimeOnce() {
     const auto workers = lane_->MakeWorkers(kill_switch_);
-    CandidateBuffers buffers(*bundle_, workers->judge(), deadline_, *seeds_);
-    RETURN_IF_ERROR(buffers.Prepare());
     timing::TimingRequest request;
-    Lend(buffers, request);
+    timing::JudgedSets sets(*bundle_, workers->judge(), deadline_, *seeds_, SetsToTime(request.rules));
+    if (absl::Status prepared = sets.Prepare(); !prepared.ok()) {
+      return sets.failure().has_value() ? StatusOf(*sets.failure()) : prepared;
+    }
+    ASSIGN_OR_RETURN(const sassay::v1::Bundle bundle, wire::WithOnlyPlan(bundle_->bundle(), workload_.name()));
+    request.device = lane_->specification();
+    request.gpu = {lane_->device().model(), lane_->device().multiprocessors()};
+    request.workload = workload_;
+    request.bundle = &bundle;
+    request.sets = &sets;
+    request.judge = &workers->judge();
     request.poison_seed = seeds_->Get("poison timing", 0);
+    request.baseline_seed = seeds_->Get("baseline", 0);
+    request.distribution = TimedDistribution();
     request.longest_call = evaluated_;
     request.deadline = std::clamp(deadline_ - SteadyNow(), absl::Milliseconds(1), absl::Seconds(60));
-    CheckTimedCalls(buffers, request);
+    request.kill_switch = &kill_switch_;
     return lane_->Time(request);
+  }
+
+  // That of evaluate's first case: its answer is known already.
+  std::string TimedDistribution() const {
+    return CasesFor(*definition_, workload_, lane_->emulated()).distributions.front();
+  }
+
+  timing::JudgedSets::Options SetsToTime(const timing::Rules& rules) const {
+    timing::JudgedSets::Options options;
+    uint64_t bytes = 0, input_bytes = 0;
+    for (const sassay::v1::Buffer& buffer : bundle_->plan().buffers()) {
+      const bool input = buffer.kind() == sassay::v1::BUFFER_KIND_INPUT;
+      if (input || buffer.kind() == sassay::v1::BUFFER_KIND_OUTPUT) bytes += buffer.size_bytes();
+      if (input) input_bytes += buffer.size_bytes();
+    }
+    options.sets = timing::TensorSetsFor(rules, bytes, input_bytes, lane_->device().memory_bytes());
+    options.distribution = TimedDistribution();
+    options.any_seed = definition_->reference_kind == ReferenceKind::kBuiltin;
+    options.now = [] { return SteadyNow(); };
+    return options;
   }
 
   // ---- diagnose: what else was asked for ----

@@ -74,11 +74,12 @@ class FakeLane : public Lane {
       seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
       return seen;
     }
+    if (timed_ <= lost_timings_) return absl::UnavailableError("the runner was lost: signal 9");
     for (const FakeKernel& call : timed_calls_) {
-      EXPECT_TRUE(request.refill_for_check().ok());
+      EXPECT_TRUE(request.sets->Refresh().ok());
       EXPECT_TRUE(Call(request, call).ok());
-      seen.failure = request.check();
-      if (!seen.failure.has_value()) continue;
+      if (request.sets->Check(/*last=*/true).ok()) continue;
+      seen.failure = request.sets->failure();
       seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
       seen.timing.set_reason("a timed call gave wrong outputs");
       return seen;
@@ -96,9 +97,9 @@ class FakeLane : public Lane {
     evaluate::FakeWorkers workers(judge_, {kernel});
     auto runner = workers.StartRunner(sassay::worker::RUN_MODE_TIMED, absl::InfiniteFuture());
     if (!runner.ok()) return runner.status();
-    for (const auto& reply :
-         {(*runner)->Load(*request.bundle, sassay::worker::RUN_MODE_TIMED),
-          (*runner)->Bind(request.regions, request.descriptors), (*runner)->Steady(1, absl::Seconds(1))}) {
+    const timing::TensorSet& set = request.sets->sets()[request.sets->Take(1).front()];
+    for (const auto& reply : {(*runner)->Load(*request.bundle, sassay::worker::RUN_MODE_TIMED),
+                              (*runner)->Bind(set.regions, set.descriptors), (*runner)->Steady(1, absl::Seconds(1))}) {
       if (!reply.ok()) return reply.status();
     }
     return absl::OkStatus();
@@ -106,6 +107,7 @@ class FakeLane : public Lane {
 
   std::vector<FakeKernel> timed_calls_;
   int faults_while_timed_ = 0;
+  int lost_timings_ = 0;  // the first of them lose their runner
   const std::string specification_;
   sassay::worker::DeviceDescription device_;
   const FakeKernel kernel_;
@@ -496,6 +498,21 @@ TEST_F(PipelineTest, AFaultWhileTimedThatDoesNotHappenAgainOnlyTakesTheTime) {
   EXPECT_EQ(lane_->timed_, 2);
   EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::UNAVAILABLE);
   EXPECT_THAT(verdict.timing().reason(), HasSubstr("did not happen again"));
+}
+
+TEST_F(PipelineTest, RunnerLostWhileTimedIsTriedOnceMore) {
+  Build(evaluate::HonestGemm);
+  lane_->lost_timings_ = 1;
+  EXPECT_EQ(Run().timing().status(), sassay::v1::Timing::MEASURED);
+  EXPECT_EQ(lane_->timed_, 2);
+
+  Build(evaluate::HonestGemm);
+  lane_->lost_timings_ = 2;
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::UNAVAILABLE);
+  EXPECT_THAT(verdict.timing().reason(), HasSubstr("the runner was lost"));
+  EXPECT_EQ(lane_->timed_, 2);
 }
 
 TEST_F(PipelineTest, EmulatedDevicesGiveNoTime) {

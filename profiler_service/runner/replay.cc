@@ -17,9 +17,7 @@ using device::Execution;
 // A driver's launch queue holds about a thousand launches and blocks when it is full, which a deadline cannot
 // interrupt.
 constexpr uint64_t kOperationsBetweenWaits = 512;
-constexpr size_t kMaxSamplesBetweenWaits = 8;
-constexpr double kWarmUpShare = 0.2;
-constexpr double kSamplingShare = 0.9;
+constexpr uint64_t kMaxCallsBetweenWaits = 8;
 
 bool IsOk(const Execution& execution) { return execution.outcome == worker::RUN_OUTCOME_OK; }
 
@@ -54,14 +52,19 @@ uint64_t Operations(const v1::Step& step) {
   return step.has_launch() || step.has_upload() ? 1 : 0;
 }
 
-// Samples that may be in the driver's queue together.
-size_t SamplesBetweenWaits(const v1::LaunchPlan& plan) {
+// What one call puts into the driver's queue, at most kOperationsBetweenWaits for each step.
+uint64_t OperationsOfACall(const v1::LaunchPlan& plan) {
   uint64_t operations = 0;
   for (const v1::Step& step : plan.steady()) {
     operations += std::min<uint64_t>(Operations(step), kOperationsBetweenWaits);
   }
-  const uint64_t fit = kOperationsBetweenWaits / std::max<uint64_t>(operations, 1);
-  return std::clamp<size_t>(fit, 1, kMaxSamplesBetweenWaits);
+  return operations;
+}
+
+// Calls that may be in the driver's queue together.
+int CallsBetweenWaits(const v1::LaunchPlan& plan) {
+  const uint64_t fit = kOperationsBetweenWaits / std::max<uint64_t>(OperationsOfACall(plan), 1);
+  return static_cast<int>(std::clamp<uint64_t>(fit, 1, kMaxCallsBetweenWaits));
 }
 
 }  // namespace
@@ -98,13 +101,20 @@ absl::Status Replay::Load(const v1::Bundle& bundle) {
   return absl::OkStatus();
 }
 
-absl::Status Replay::Bind(absl::Span<const worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors) {
-  return Ours(BindRegions(regions, descriptors));
+absl::Status Replay::Bind(absl::Span<const worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors,
+                          uint32_t set) {
+  return Ours(BindRegions(regions, descriptors, set));
 }
 
-absl::Status Replay::BindRegions(absl::Span<const worker::SharedRegion> regions,
-                                 absl::Span<const UniqueFd> descriptors) {
+absl::Status Replay::BindRegions(absl::Span<const worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors,
+                                 uint32_t set) {
   if (!loaded_) return absl::FailedPreconditionError("buffers came before the candidate");
+  if (set != sets_.size() || (set > 0 && mode_ != worker::RUN_MODE_TIMED)) {
+    return absl::InternalError(absl::StrCat("tensors of set ", set, " came after ", sets_.size(), " others"));
+  }
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    if (set > 0 && IsTensor(buffer(i).kind())) places_[i].alive = false;
+  }
   std::map<uint32_t, DeviceAddress> objects;
   for (const auto& region : regions) {
     if (region.memory() >= descriptors.size()) {
@@ -122,7 +132,21 @@ absl::Status Replay::BindRegions(absl::Span<const worker::SharedRegion> regions,
       return absl::InternalError(absl::StrCat("no memory was handed over for tensor ", Label(i)));
     }
   }
+  sets_.emplace_back(places_.size());
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    if (IsTensor(buffer(i).kind())) sets_.back()[i] = places_[i].address;
+  }
   bound_ = true;
+  return UseSet(0);
+}
+
+absl::Status Replay::UseSet(uint32_t set) {
+  if (set >= sets_.size()) {
+    return absl::InternalError(absl::StrCat("a call was asked for on set ", set, " of ", sets_.size()));
+  }
+  for (uint32_t i = 0; i < places_.size(); ++i) {
+    if (IsTensor(buffer(i).kind())) places_[i].address = sets_[set][i];
+  }
   return absl::OkStatus();
 }
 
@@ -430,53 +454,38 @@ std::vector<worker::Placement> Replay::Placements() const {
   return placements;
 }
 
-absl::StatusOr<Execution> Replay::WarmUp(absl::Time deadline, uint32_t calls, uint32_t& done) {
-  const absl::Time enough = absl::Now() + (deadline - absl::Now()) * kWarmUpShare;
-  Execution execution;
-  for (done = 0; done < calls && IsOk(execution) && (done == 0 || absl::Now() < enough); ++done) {
-    RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
-    RETURN_IF_ERROR(device_.FlushL2());
-    ASSIGN_OR_RETURN(Execution call, RunAndWait(plan_.steady(), deadline));
-    Append(execution, std::move(call));
-  }
-  return execution;
-}
+bool Replay::held_while_timed() const { return OperationsOfACall(plan_) <= kOperationsBetweenWaits / 2; }
 
-absl::Status Replay::Sample(std::vector<std::pair<int, int>>& marks, Execution& execution, absl::Time deadline) {
+absl::StatusOr<device::Stretch> Replay::WarmUp(const device::StretchLength& length, absl::Time deadline) {
+  if (!set_up_) return absl::FailedPreconditionError("a warm-up was asked for before setup");
+  RETURN_IF_ERROR(UseSet(0));
   RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
-  RETURN_IF_ERROR(device_.FlushL2());
-  ASSIGN_OR_RETURN(const int first, device_.Mark());
-  ASSIGN_OR_RETURN(Execution call, Run(plan_.steady(), deadline));
-  Append(execution, std::move(call));
-  ASSIGN_OR_RETURN(const int second, device_.Mark());
-  marks.emplace_back(first, second);
-  return absl::OkStatus();
+  device::StretchLength fitting = length;
+  fitting.batch = CallsBetweenWaits(plan_);
+  absl::StatusOr<device::Stretch> stretch =
+      device::RunStretch(device_, fitting, deadline, [&](int) { return Run(plan_.steady(), deadline); });
+  if (stretch.ok()) return stretch;
+  device::Stretch faulty;
+  ASSIGN_OR_RETURN(faulty.execution, FaultBehind(stretch.status(), deadline));
+  return faulty;
 }
 
-absl::StatusOr<TimedRun> Replay::Time(uint64_t poison_seed, absl::Time deadline, uint32_t warmups, uint32_t samples) {
+absl::StatusOr<device::SampledBlock> Replay::Time(uint64_t poison_seed, absl::Span<const uint32_t> sets,
+                                                  absl::Time deadline) {
   if (!set_up_) return absl::FailedPreconditionError("a timed call was asked for before setup");
   seed_ = poison_seed;
-  const absl::Time enough = absl::Now() + (deadline - absl::Now()) * kSamplingShare;
-  TimedRun run;
-  ASSIGN_OR_RETURN(run.execution, WarmUp(deadline, warmups, run.warmups));
-  std::vector<std::pair<int, int>> marks;
-  while (IsOk(run.execution) && marks.size() < samples && (marks.empty() || absl::Now() < enough)) {
-    const size_t batch_end = std::min<size_t>(samples, marks.size() + SamplesBetweenWaits(plan_));
-    while (marks.size() < batch_end && IsOk(run.execution)) {
-      if (absl::Status status = Sample(marks, run.execution, deadline); !status.ok()) {
-        ASSIGN_OR_RETURN(run.execution, FaultBehind(status, deadline));
-      }
-    }
-    if (!IsOk(run.execution)) break;
-    ASSIGN_OR_RETURN(Execution batch, device_.Synchronize(deadline));
-    Append(run.execution, std::move(batch));
-  }
-  if (!IsOk(run.execution)) return run;
-  for (const auto& [first, second] : marks) {
-    ASSIGN_OR_RETURN(const double ns, device_.NanosecondsBetween(first, second));
-    run.samples_ns.push_back(ns);
-  }
-  return run;
+  const auto prepare = [&](int call) -> absl::StatusOr<Execution> {
+    RETURN_IF_ERROR(UseSet(sets[static_cast<size_t>(call)]));
+    RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
+    return Execution();
+  };
+  absl::StatusOr<device::SampledBlock> block =
+      device::SampleBlock(device_, static_cast<int>(sets.size()), held_while_timed(), deadline, prepare,
+                          [&](int) { return Run(plan_.steady(), deadline); });
+  if (block.ok()) return block;
+  device::SampledBlock faulty;
+  ASSIGN_OR_RETURN(faulty.execution, FaultBehind(block.status(), deadline));
+  return faulty;
 }
 
 }  // namespace sassay::runner

@@ -21,16 +21,10 @@
 #include "common/base/fd.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "profiler_service/device/device.h"
+#include "profiler_service/device/sampler.h"
 #include "profiler_service/wire/worker.pb.h"
 
 namespace sassay::runner {
-
-// What a timed run gave.
-struct TimedRun {
-  device::Execution execution;
-  std::vector<double> samples_ns;
-  uint32_t warmups = 0;
-};
 
 // One candidate on one device.
 //
@@ -54,13 +48,19 @@ class Replay {
 
   // `bundle` holds exactly one plan.
   absl::Status Load(const sassay::v1::Bundle& bundle);
-  // Every INPUT and OUTPUT buffer of the plan needs a region.
-  absl::Status Bind(absl::Span<const sassay::worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors);
+  // Every INPUT and OUTPUT buffer of the plan needs a region. TIMED: several sets of them, in order; the first is the
+  // one that Setup and WarmUp work on.
+  absl::Status Bind(absl::Span<const sassay::worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors,
+                    uint32_t set = 0);
   absl::StatusOr<device::Execution> Setup(uint64_t poison_seed, absl::Time deadline);
   absl::StatusOr<device::Execution> Steady(uint64_t poison_seed, absl::Time deadline);
-  // Steady calls between two marks each, cold L2, after warm-up calls. Ends early, with what it has, rather than break
-  // the deadline: warm-ups get at most a fifth of the time.
-  absl::StatusOr<TimedRun> Time(uint64_t poison_seed, absl::Time deadline, uint32_t warmups, uint32_t samples);
+  // TIMED: steady calls back to back, to bring the clock to where it stays and everything lazy behind us.
+  absl::StatusOr<device::Stretch> WarmUp(const device::StretchLength& length, absl::Time deadline);
+  // TIMED: one sample for each of `sets`, as SampleBlock takes them, with outputs and call allocations poisoned before
+  // each.
+  absl::StatusOr<device::SampledBlock> Time(uint64_t poison_seed, absl::Span<const uint32_t> sets, absl::Time deadline);
+  // Whether a call's launches fit into the device's queue, so that they can wait there for one another.
+  bool held_while_timed() const;
 
   // Where every living buffer is.
   std::vector<sassay::worker::Placement> Placements() const;
@@ -82,7 +82,7 @@ class Replay {
   std::string Label(uint32_t index) const;
 
   absl::Status BindRegions(absl::Span<const sassay::worker::SharedRegion> regions,
-                           absl::Span<const UniqueFd> descriptors);
+                           absl::Span<const UniqueFd> descriptors, uint32_t set);
   absl::Status BindRegion(const sassay::worker::SharedRegion& region, device::DeviceAddress object);
   absl::Status FindSymbols();
   void NoteAnnouncements(const Steps& steps);
@@ -103,8 +103,8 @@ class Replay {
   absl::Status PerformLaunch(const sassay::v1::KernelLaunch& launch);
   absl::Status PerformCopy(const sassay::v1::DeviceCopy& copy);
   absl::Status PerformMemset(const sassay::v1::DeviceMemset& memset);
-  absl::StatusOr<device::Execution> WarmUp(absl::Time deadline, uint32_t calls, uint32_t& done);
-  absl::Status Sample(std::vector<std::pair<int, int>>& marks, device::Execution& execution, absl::Time deadline);
+  // Calls work on these tensors from now on.
+  absl::Status UseSet(uint32_t set);
 
   absl::StatusOr<device::DeviceAddress> Resolve(const sassay::v1::BufferPointer& pointer, uint64_t size_bytes) const;
   absl::StatusOr<std::string> Relocate(const sassay::v1::RelocatableBytes& bytes);
@@ -120,6 +120,8 @@ class Replay {
   bool launch_by_launch_ = false;
   uint64_t seed_ = 0;
   std::vector<Place> places_;
+  // TIMED: addresses of the tensors, by set and buffer; other buffers' are 0.
+  std::vector<std::vector<device::DeviceAddress>> sets_;
   std::map<std::pair<uint32_t, device::DeviceAddress>, std::array<char, 128>> encoded_maps_;
 };
 

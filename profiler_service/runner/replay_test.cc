@@ -356,45 +356,73 @@ TEST_F(ReplayTest, EverySampleIsColdAndHoldsTheStepsAndNothingElse) {
                   .ok());
   ASSERT_TRUE(replay.Setup(1, Soon()).ok());
   device_.log.clear();
-  const auto run = replay.Time(1, Soon(), 2, 3);
+  const auto run = replay.Time(1, {0, 0, 0}, Soon());
   ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->warmups, 2u);
   EXPECT_THAT(run->samples_ns, ElementsAre(2000.0, 2000.0, 2000.0));
-  EXPECT_EQ(Count("flush"), 5);
+  EXPECT_TRUE(replay.held_while_timed());
+  EXPECT_EQ(Count("flush"), 3);
   for (auto line = device_.log.begin(); line != device_.log.end(); ++line) {
     if (!absl::StartsWith(*line, "mark") || (line->back() - '0') % 2 != 0) continue;
-    EXPECT_EQ(*(line - 1), "flush");
+    EXPECT_EQ(*(line - 2), "flush");
+    EXPECT_EQ(*(line - 1), "hold");
     EXPECT_EQ(*(line + 1), "launch nothing");
     EXPECT_EQ(*(line + 2), "launch nothing");
     EXPECT_TRUE(absl::StartsWith(*(line + 3), "mark"));
+    EXPECT_EQ(*(line + 4), "release");
   }
 }
 
 TEST_F(ReplayTest, SamplesOfManyLaunchesNeverFillTheDriversQueue) {
-  std::string steps;
-  for (int i = 0; i < 200; ++i) steps += LaunchStep("steady", "nothing", "");
-  Replay replay(device_, worker::RUN_MODE_TIMED);
-  ASSERT_TRUE(LoadAndBind(replay, Plan(steps)).ok());
-  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
-  const auto run = replay.Time(1, Soon(), 1, 10);
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->samples_ns.size(), 10u);
-  int longest = 0, current = 0;
-  for (const std::string& line : device_.log) {
-    current = line == "wait" ? 0 : current + absl::StartsWith(line, "launch");
-    longest = std::max(longest, current);
+  for (const int launches : {200, 300, 600}) {
+    std::string steps;
+    for (int i = 0; i < launches; ++i) steps += LaunchStep("steady", "nothing", "");
+    Replay replay(device_, worker::RUN_MODE_TIMED);
+    ASSERT_TRUE(LoadAndBind(replay, Plan(steps)).ok());
+    ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+    EXPECT_EQ(replay.held_while_timed(), launches == 200) << "what waits for the device cannot be held";
+    device_.log.clear();
+    const auto warm = replay.WarmUp({10, absl::ZeroDuration(), absl::Hours(1), 0}, Soon());
+    ASSERT_TRUE(warm.ok()) << warm.status();
+    EXPECT_GE(warm->calls, 10);
+    const auto run = replay.Time(1, std::vector<uint32_t>(10, 0), Soon());
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_EQ(run->samples_ns.size(), 10u);
+    EXPECT_FALSE(run->late);
+    int longest = 0, current = 0;
+    for (const std::string& line : device_.log) {
+      current = line == "wait" ? 0 : current + absl::StartsWith(line, "launch");
+      longest = std::max(longest, current);
+    }
+    EXPECT_LE(longest, 512);
   }
-  EXPECT_LE(longest, 512);
 }
 
-TEST_F(ReplayTest, TimingWithoutTimeStillGivesOneBatchAndNoMore) {
+TEST_F(ReplayTest, TimedCallWorksOnTheSetOfTensorsThatItIsGiven) {
+  auto second = device_.AllocateShared(4096);
+  ASSERT_TRUE(second.ok());
+  ASSERT_TRUE(device_.Write(second->address + kOffset, absl::MakeSpan("second set inputs", kTensorBytes)).ok());
+  Replay replay(device_, worker::RUN_MODE_TIMED);
+  ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "k", Pointer(0) + Pointer(1)))).ok());
+  std::vector<UniqueFd> descriptors;
+  descriptors.emplace_back(dup(second->fd.get()));
+  ASSERT_TRUE(replay.Bind({Region(0, kOffset), Region(1, 4 * kOffset)}, descriptors, 1).ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  const auto run = replay.Time(1, {1}, Soon());
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(device_.Bytes(second->address + 4 * kOffset, kTensorBytes), "second set input");
+  EXPECT_NE(device_.Bytes(JudgeC(), kTensorBytes), "0123456789abcdef") << "only set 1 was asked for";
+  ASSERT_TRUE(replay.Time(1, {0}, Soon()).ok());
+  EXPECT_EQ(device_.Bytes(JudgeC(), kTensorBytes), "0123456789abcdef");
+  EXPECT_EQ(replay.Time(1, {2}, Soon()).status().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(ReplayTest, WarmUpThatTakesTooLongEndsAfterOneCall) {
   Replay replay(device_, worker::RUN_MODE_TIMED);
   ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "nothing", ""))).ok());
   ASSERT_TRUE(replay.Setup(1, Soon()).ok());
-  const auto run = replay.Time(1, absl::Now() - absl::Seconds(1), 10, 1000);
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->warmups, 1u);
-  EXPECT_EQ(run->samples_ns.size(), 8u);
+  const auto warm = replay.WarmUp({10, absl::Seconds(1), absl::ZeroDuration(), 0}, Soon());
+  ASSERT_TRUE(warm.ok()) << warm.status();
+  EXPECT_EQ(warm->calls, 1);
 }
 
 // On a GPU a fault makes every later call fail, whoever's it is.
@@ -438,10 +466,10 @@ TEST_F(ReplayTest, AFaultAmongSamplesIsToldAlsoWhereTheNextSampleMeetsIt) {
   ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "faults_third", ""))).ok());
   ASSERT_TRUE(replay.Setup(1, Soon()).ok());
   device_.trouble = [this](absl::string_view operation) {
-    const bool third = operation == "mark" && Count("mark") > 4;
-    return third ? absl::InternalError("CUDA_ERROR_ILLEGAL_ADDRESS") : absl::OkStatus();
+    return operation == "mark" && Count("launch") == 3 ? absl::InternalError("CUDA_ERROR_ILLEGAL_ADDRESS")
+                                                       : absl::OkStatus();
   };
-  const auto run = replay.Time(1, Soon(), 1, 8);
+  const auto run = replay.Time(1, {0, 0, 0, 0}, Soon());
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->execution.outcome, worker::RUN_OUTCOME_FAULT);
 }

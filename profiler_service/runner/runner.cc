@@ -71,13 +71,19 @@ RunnerReply Runner::Answer(const worker::RunnerRequest& request, const std::vect
     case worker::RunnerRequest::kBind:
       status = replay_.Bind(
           std::vector<worker::SharedRegion>(request.bind().regions().begin(), request.bind().regions().end()),
-          descriptors);
+          descriptors, request.bind().set());
       break;
     case worker::RunnerRequest::kSetup:
       status = Setup(request.setup(), reply);
       break;
     case worker::RunnerRequest::kSteady:
       status = Steady(request.steady(), reply);
+      break;
+    case worker::RunnerRequest::kWarmUp:
+      status = WarmUp(request.warm_up(), reply);
+      break;
+    case worker::RunnerRequest::kBlock:
+      status = Time(request.block(), reply);
       break;
     case worker::RunnerRequest::REQUEST_NOT_SET:
       status = absl::InternalError("a request asked for nothing");
@@ -111,15 +117,33 @@ absl::Status Runner::Setup(const worker::RunSetup& setup, RunnerReply& reply) {
   return absl::OkStatus();
 }
 
+absl::Status Runner::WarmUp(const worker::WarmUp& warm_up, RunnerReply& reply) {
+  device::StretchLength length;
+  length.calls = static_cast<int>(std::min<uint32_t>(warm_up.calls(), 1 << 20));
+  length.at_least = absl::Nanoseconds(warm_up.at_least_ns());
+  length.at_most = absl::Nanoseconds(warm_up.at_most_ns());
+  ASSIGN_OR_RETURN(device::Stretch stretch, replay_.WarmUp(length, DeadlineIn(warm_up.deadline_ns())));
+  reply.mutable_block()->set_calls(static_cast<uint32_t>(stretch.calls));
+  reply.mutable_block()->set_clock_mhz(stretch.clock_mhz);
+  Report(std::move(stretch.execution), reply);
+  return absl::OkStatus();
+}
+
+absl::Status Runner::Time(const worker::TimeBlock& block, RunnerReply& reply) {
+  const std::vector<uint32_t> sets(block.sets().begin(), block.sets().end());
+  ASSIGN_OR_RETURN(device::SampledBlock sampled,
+                   replay_.Time(block.poison_seed(), sets, DeadlineIn(block.deadline_ns())));
+  reply.mutable_block()->mutable_samples_ns()->Assign(sampled.samples_ns.begin(), sampled.samples_ns.end());
+  reply.mutable_block()->set_clock_mhz(sampled.clock_mhz);
+  reply.mutable_block()->set_calls(static_cast<uint32_t>(sets.size()));
+  reply.mutable_block()->set_late(sampled.late);
+  reply.mutable_block()->set_held(replay_.held_while_timed());
+  Report(std::move(sampled.execution), reply);
+  return absl::OkStatus();
+}
+
 absl::Status Runner::Steady(const worker::RunSteady& steady, RunnerReply& reply) {
   const absl::Time deadline = DeadlineIn(steady.deadline_ns());
-  if (mode_ == worker::RUN_MODE_TIMED) {
-    ASSIGN_OR_RETURN(TimedRun run, replay_.Time(steady.poison_seed(), deadline, steady.warmups(), steady.samples()));
-    reply.mutable_timing()->mutable_candidate()->mutable_samples_ns()->Assign(run.samples_ns.begin(),
-                                                                              run.samples_ns.end());
-    Report(std::move(run.execution), reply);
-    return absl::OkStatus();
-  }
   ASSIGN_OR_RETURN(device::Execution execution, replay_.Steady(steady.poison_seed(), deadline));
   const bool ended_well = execution.outcome == worker::RUN_OUTCOME_OK;
   Report(std::move(execution), reply);

@@ -35,6 +35,8 @@ class Runner {
   absl::Status TakeSassCounts(sassay::worker::RunnerReply& reply);
   absl::Status Setup(const sassay::worker::RunSetup& setup, sassay::worker::RunnerReply& reply);
   absl::Status Steady(const sassay::worker::RunSteady& steady, sassay::worker::RunnerReply& reply);
+  absl::Status WarmUp(const sassay::worker::WarmUp& warm_up, sassay::worker::RunnerReply& reply);
+  absl::Status Time(const sassay::worker::TimeBlock& block, sassay::worker::RunnerReply& reply);
   void Report(device::Execution execution, sassay::worker::RunnerReply& reply);
 
   device::Device& device_;

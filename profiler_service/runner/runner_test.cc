@@ -71,8 +71,15 @@ TEST_F(RunnerTest, CountedCallBringsEvidenceAndTimedCallSamples) {
   EXPECT_EQ(RunOnce(worker::RUN_MODE_COUNTED, "steady { deadline_ns: 1000000000 }").evidence().thread_instructions(),
             1u);
   const auto timed =
-      RunOnce(worker::RUN_MODE_TIMED, "steady { deadline_ns: 10000000000 samples: 5 warmups: 1 }").timing();
-  EXPECT_EQ(timed.candidate().samples_ns_size(), 5);
+      RunOnce(worker::RUN_MODE_TIMED, "block { deadline_ns: 10000000000 sets: 0 sets: 0 sets: 0 }").block();
+  EXPECT_EQ(timed.samples_ns_size(), 3);
+  EXPECT_EQ(timed.clock_mhz(), 1900);
+  EXPECT_TRUE(timed.held());
+  EXPECT_FALSE(timed.late());
+  const auto warm =
+      RunOnce(worker::RUN_MODE_TIMED, "warm_up { deadline_ns: 10000000000 calls: 5 at_most_ns: 1000000000 }").block();
+  EXPECT_GE(warm.calls(), 5u);
+  EXPECT_EQ(warm.samples_ns_size(), 0);
 }
 
 TEST_F(RunnerTest, DeviceThatRunsSassTellsTheCrcOnceItIsLoadedAndTheCountsAfterTheCall) {

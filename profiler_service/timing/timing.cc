@@ -1,147 +1,45 @@
 #include "profiler_service/timing/timing.h"
 
 #include <algorithm>
-#include <cmath>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
-#include "profiler_service/evaluate/session.h"
-#include "profiler_service/timing/statistics.h"
+#include "common/workload/definition.h"
+#include "profiler_service/timing/conduct.h"
+#include "profiler_service/timing/judges_baseline.h"
+#include "profiler_service/timing/report.h"
+#include "profiler_service/timing/runner_program.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/gpu_nodes.h"
 
 namespace sassay::timing {
 namespace {
 
-using sassay::v1::Timing;
-using sassay::worker::RunnerReply;
+// Share of the deadline that a measurement may take; the rest is for what comes before it.
+constexpr double kMeasuringShare = 0.6;
+// Twice the L2 of the largest GPUs, for what surrounds a sample.
+constexpr double kFlushedBytes = 2 * 128e6;
 
-Timing Unavailable(std::string reason) {
-  Timing timing;
-  timing.set_status(Timing::UNAVAILABLE);
-  timing.set_reason(std::move(reason));
-  return timing;
+uint32_t HoistedAllocations(const sassay::v1::LaunchPlan& plan) {
+  return static_cast<uint32_t>(std::count_if(plan.steady().begin(), plan.steady().end(),
+                                             [](const sassay::v1::Step& step) { return step.has_allocate(); }));
 }
 
-// A time-out is held against a candidate only if it had so many times what a call takes.
-constexpr int kFairCalls = 100;
-
-// One timed run. What the candidate did wrong is failure(); what it took, samples().
-class TimedRun {
- public:
-  TimedRun(const TimingRequest& request, wire::RunnerClient& runner) : request_(request), runner_(runner) {}
-
-  const evaluate::MaybeFailure& failure() const { return failure_; }
-  const google::protobuf::RepeatedField<double>& samples() const { return samples_; }
-
-  absl::Status SetUp() {
-    RETURN_IF_ERROR(Take(runner_.Load(*request_.bundle, worker::RUN_MODE_TIMED), request_.deadline));
-    RETURN_IF_ERROR(Take(runner_.Bind(request_.regions, request_.descriptors), request_.deadline));
-    RETURN_IF_ERROR(Take(runner_.Setup(request_.poison_seed, request_.deadline), request_.deadline));
-    return request_.refill_after_setup ? request_.refill_after_setup() : absl::OkStatus();
+Surroundings Around(const TimingRequest& request) {
+  const sassay::v1::LaunchPlan& plan = request.bundle->plans(0);
+  Surroundings around;
+  around.written_bytes = kFlushedBytes;
+  for (const sassay::v1::Buffer& buffer : plan.buffers()) {
+    const bool written =
+        buffer.kind() == sassay::v1::BUFFER_KIND_OUTPUT || buffer.kind() == sassay::v1::BUFFER_KIND_CALL_ALLOCATION;
+    if (written) around.written_bytes += static_cast<double>(buffer.size_bytes());
   }
-
-  // All samples, with a check somewhere among them and one at the end.
-  absl::Status Sample() {
-    if (!request_.check) return Steady(1, request_.deadline, kSamples, kWarmups);
-    const absl::Time end = SteadyNow() + request_.deadline;
-    const auto left = [end] { return std::max(end - SteadyNow(), absl::Milliseconds(1)); };
-    const uint32_t first =
-        kFewestSamples + static_cast<uint32_t>(request_.check_seed % (kSamples - 2 * kFewestSamples));
-    RETURN_IF_ERROR(Steady(1, left() / 2, first, kWarmups));
-    RETURN_IF_ERROR(Check(left()));
-    RETURN_IF_ERROR(Steady(2, left(), kSamples - first, 0));
-    return Check(request_.deadline);
-  }
-
- private:
-  // A reply that did not end well is the failure, and the run is over.
-  absl::Status Take(const absl::StatusOr<RunnerReply>& reply, absl::Duration given) {
-    RETURN_IF_ERROR(reply.status());
-    if (reply->outcome() == worker::RUN_OUTCOME_OK) return absl::OkStatus();
-    if (reply->outcome() == worker::RUN_OUTCOME_TIMEOUT && given < kFairCalls * request_.longest_call) {
-      return absl::DeadlineExceededError("the time for timing was over before enough samples were taken");
-    }
-    return Fail(evaluate::FailureOf(*reply));
-  }
-
-  absl::Status Fail(evaluate::MaybeFailure failure) {
-    const std::string reason = failure->reason;
-    if (!verdict::IsInfrastructure(failure->code)) failure_ = std::move(failure);
-    return absl::AbortedError(absl::StrCat("the timed run did not end well: ", reason));
-  }
-
-  absl::Status Steady(uint64_t poison, absl::Duration given, uint32_t samples, uint32_t warmups) {
-    const auto reply = runner_.Steady(request_.poison_seed + poison, given, samples, warmups);
-    RETURN_IF_ERROR(Take(reply, given));
-    samples_.MergeFrom(reply->timing().candidate().samples_ns());
-    return absl::OkStatus();
-  }
-
-  // One more call on other inputs, which gives no sample.
-  absl::Status Check(absl::Duration given) {
-    RETURN_IF_ERROR(request_.refill_for_check());
-    RETURN_IF_ERROR(Take(runner_.Steady(request_.poison_seed + 3, given, /*samples=*/1, /*warmups=*/0), given));
-    evaluate::MaybeFailure failure = request_.check();
-    return failure.has_value() ? Fail(std::move(failure)) : absl::OkStatus();
-  }
-
-  const TimingRequest& request_;
-  wire::RunnerClient& runner_;
-  evaluate::MaybeFailure failure_;
-  google::protobuf::RepeatedField<double> samples_;
-};
-
-// The runner runs candidate code in its context: what it says about time is read, not believed.
-bool Plausible(const Timing& timing) {
-  const auto& samples = timing.candidate().samples_ns();
-  return std::all_of(samples.begin(), samples.end(),
-                     [](double ns) { return std::isfinite(ns) && ns > 0 && ns < 1e13; });
-}
-
-void NoteClock(const ClockReading& reading, Timing& timing) {
-  const uint32_t lowest = timing.sm_clock_min_mhz();
-  timing.set_sm_clock_min_mhz(lowest == 0 ? reading.sm_clock_mhz : std::min(lowest, reading.sm_clock_mhz));
-  timing.set_sm_clock_max_mhz(std::max(timing.sm_clock_max_mhz(), reading.sm_clock_mhz));
-  timing.set_clock_event_reasons(timing.clock_event_reasons() | reading.event_reasons);
-}
-
-// Samples that are worth nothing, and why.
-Timing Void(Timing timing, const std::string& kind, std::string reason) {
-  (*timing.mutable_voided_samples())[kind] = static_cast<uint32_t>(timing.candidate().samples_ns_size());
-  timing.clear_candidate();
-  timing.set_status(Timing::UNAVAILABLE);
-  timing.set_reason(std::move(reason));
-  return timing;
-}
-
-Timing Judge(const google::protobuf::RepeatedField<double>& samples, const absl::StatusOr<ClockReading>& before,
-             const absl::StatusOr<ClockReading>& after) {
-  Timing timing;
-  *timing.mutable_candidate()->mutable_samples_ns() = samples;
-  if (samples.size() < kFewestSamples || !Plausible(timing)) {
-    return Unavailable(
-        absl::StrCat("expected at least ", kFewestSamples, " samples, got ", samples.size(),
-                     samples.size() < kFewestSamples ? " before the deadline" : ", some of them no times"));
-  }
-  timing.set_method("events; cold L2; candidate alone");
-  for (const auto* reading : {&before, &after}) {
-    if (!reading->ok()) {
-      return Void(std::move(timing), "clocks unknown",
-                  absl::StrCat("clocks are not known: ", reading->status().message()));
-    }
-    NoteClock(**reading, timing);
-  }
-  if ((timing.clock_event_reasons() & kVoidClockReasons) != 0) {
-    const std::string reasons = absl::StrCat(absl::Hex(timing.clock_event_reasons()));
-    return Void(std::move(timing), "clock slowdown", "the GPU slowed down its clock (NVML reasons 0x" + reasons + ")");
-  }
-  Summarise(*timing.mutable_candidate());
-  timing.set_status(Timing::MEASURED);
-  return timing;
+  around.operations = std::max(1, plan.steady_size());
+  return around;
 }
 
 std::string UuidOf(const std::string& device) {
@@ -149,28 +47,144 @@ std::string UuidOf(const std::string& device) {
   return gpu.has_value() ? gpu->uuid : std::string(device.substr(device.find(':') + 1));
 }
 
+// A program in a runner of its own.
+struct Running {
+  std::unique_ptr<wire::RunnerClient> runner;
+  std::unique_ptr<wire::KillSwitch::Guard> guard;
+  std::unique_ptr<RunnerProgram> program;
+};
+
+class Stage {
+ public:
+  Stage(const TimingRequest& request, wire::RunnerPool& pool, const ClockSource& clock)
+      : request_(request), pool_(pool), clock_(clock), end_(SteadyNow() + request.deadline) {}
+
+  absl::StatusOr<verdict::TimingSeen> Run() {
+    const wire::RunnerPool::Quiet quiet(pool_, request_.device, request_.kill_switch);
+    absl::StatusOr<Conducted> conducted = Measure();
+    if (conducted.ok()) return Report(*conducted, TakeStock());
+    const absl::Status& status = conducted.status();
+    if (absl::IsCancelled(status)) return status;
+    verdict::TimingSeen seen{Unavailable(std::string(status.message())), {}};
+    for (const evaluate::MaybeFailure& failure : {RunnersFailure(), request_.sets->failure()}) {
+      if (!failure.has_value()) continue;
+      if (evaluate::IsLostWorker(*failure)) return absl::UnavailableError(failure->reason);
+      if (failure->code == sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT) return absl::CancelledError(failure->reason);
+      if (!verdict::IsInfrastructure(failure->code)) seen.failure = failure;
+    }
+    if (!seen.failure.has_value() && lost_) return status;
+    return seen;
+  }
+
+ private:
+  evaluate::MaybeFailure RunnersFailure() const {
+    for (const Running* running : {&candidate_, &twin_}) {
+      if (running->program != nullptr && running->program->failure().has_value()) return running->program->failure();
+    }
+    return absl::nullopt;
+  }
+
+  absl::StatusOr<Conducted> Measure() {
+    // The baseline first: while it chooses its algorithm, no context of a candidate waits.
+    RETURN_IF_ERROR(Noted(PrepareBaseline()));
+    RETURN_IF_ERROR(Noted(Start(*request_.sets, candidate_)));
+    if (request_.twin != nullptr) RETURN_IF_ERROR(Noted(Start(*request_.twin, twin_)));
+    Ensemble ensemble;
+    ensemble.candidate = candidate_.program.get();
+    ensemble.baseline = baseline_.get();
+    if (request_.twin != nullptr) ensemble.baseline = twin_.program.get();
+    ensemble.interludes = request_.sets;
+    ensemble.clock = [this, uuid = UuidOf(request_.device)] { return clock_(uuid); };
+    ensemble.now = [] { return SteadyNow(); };
+    ensemble.rules = request_.rules;
+    ensemble.rules.time_cap = std::min(request_.rules.time_cap, (end_ - SteadyNow()) * kMeasuringShare);
+    ensemble.sets = static_cast<int>(request_.sets->sets().size());
+    ensemble.around = Around(request_);
+    absl::StatusOr<Conducted> conducted = Conduct(ensemble);
+    RETURN_IF_ERROR(Noted(conducted.status()));
+    return conducted;
+  }
+
+  // A clock that cannot be read is no lost worker.
+  absl::Status Noted(const absl::Status& status) {
+    lost_ = absl::IsUnavailable(status) && !absl::StartsWith(status.message(), "clocks are not known");
+    return status;
+  }
+
+  absl::Status PrepareBaseline() {
+    if (request_.twin != nullptr) return absl::OkStatus();
+    if (request_.workload.baseline().empty() || request_.judge == nullptr) {
+      no_baseline_ = absl::StrCat(request_.workload.definition(), " names no baseline");
+      return absl::OkStatus();
+    }
+    JudgesBaseline::Options options;
+    options.workload = request_.workload;
+    options.seed = request_.baseline_seed;
+    options.distribution = request_.distribution;
+    options.tensor_sets = static_cast<uint32_t>(request_.sets->sets().size());
+    options.deadline = end_;
+    auto baseline = std::make_unique<JudgesBaseline>(*request_.judge, std::move(options));
+    const absl::Status prepared = baseline->Prepare();
+    if (absl::IsCancelled(prepared) || absl::IsUnavailable(prepared)) return prepared;
+    if (!prepared.ok()) {
+      no_baseline_ = absl::StrCat("UNAVAILABLE: ", prepared.message());
+      return absl::OkStatus();
+    }
+    baseline_ = std::move(baseline);
+    return absl::OkStatus();
+  }
+
+  absl::Status Start(TimedSets& sets, Running& running) {
+    ASSIGN_OR_RETURN(running.runner, pool_.Acquire(request_.device, worker::RUN_MODE_TIMED, absl::InfiniteFuture(),
+                                                   request_.kill_switch));
+    running.guard = std::make_unique<wire::KillSwitch::Guard>(request_.kill_switch, *running.runner);
+    RunnerProgram::Options options;
+    options.poison_seed = request_.poison_seed;
+    options.deadline = end_;
+    options.longest_call = request_.longest_call;
+    options.take = [&sets](int calls) { return sets.Take(calls); };
+    running.program = std::make_unique<RunnerProgram>(*running.runner, std::move(options));
+    return running.program->SetUp(*request_.bundle, sets.sets());
+  }
+
+  Circumstances TakeStock() const {
+    Circumstances around;
+    if (baseline_ != nullptr) around.baseline = baseline_->program();
+    if (request_.twin != nullptr) around.baseline.emplace().set_library("the candidate itself");
+    around.no_baseline_reason = no_baseline_;
+    around.floor = FloorOf(request_.workload, request_.gpu);
+    around.held = candidate_.program->held();
+    around.tensor_sets = static_cast<uint32_t>(request_.sets->sets().size());
+    around.renewed_sets = request_.sets->renewed_sets();
+    around.checked_calls = request_.sets->checked_calls();
+    around.unchecked_reason = request_.sets->unchecked_reason();
+    around.hoisted_allocations = HoistedAllocations(request_.bundle->plans(0));
+    return around;
+  }
+
+  const TimingRequest& request_;
+  wire::RunnerPool& pool_;
+  const ClockSource& clock_;
+  const absl::Time end_;
+  std::unique_ptr<JudgesBaseline> baseline_;
+  std::string no_baseline_;
+  Running candidate_, twin_;
+  bool lost_ = false;
+};
+
 }  // namespace
+
+int TensorSetsFor(const Rules& rules, uint64_t set_bytes, uint64_t input_bytes, uint64_t device_bytes) {
+  // The set, what the judge keeps of it, and the baseline's set.
+  const uint64_t each = std::max<uint64_t>(3 * set_bytes + input_bytes, 1);
+  const uint64_t fit = device_bytes / 5 * 2 / each;
+  return static_cast<int>(std::clamp<uint64_t>(fit, 1, rules.block_samples + rules.dropped_samples));
+}
 
 absl::StatusOr<verdict::TimingSeen> Time(const TimingRequest& request, wire::RunnerPool& pool,
                                          const ClockSource& clock) {
   if (!absl::StartsWith(request.device, "cuda:")) return verdict::TimingSeen{Unavailable("emulated device"), {}};
-  auto runner = pool.Acquire(request.device, worker::RUN_MODE_TIMED, absl::InfiniteFuture(), request.kill_switch);
-  if (absl::IsCancelled(runner.status())) return runner.status();
-  if (!runner.ok()) return verdict::TimingSeen{Unavailable(std::string(runner.status().message())), {}};
-  const wire::RunnerPool::Quiet quiet(pool, request.device, request.kill_switch);
-  const wire::KillSwitch::Guard guard(request.kill_switch, **runner);
-  TimedRun run(request, **runner);
-  absl::Status status = run.SetUp();
-  const std::string uuid = UuidOf(request.device);
-  absl::StatusOr<ClockReading> before = absl::UnknownError(""), after = absl::UnknownError("");
-  if (status.ok()) {
-    before = clock(uuid);
-    status = run.Sample();
-    after = clock(uuid);
-  }
-  if (absl::IsCancelled(status)) return status;
-  if (!status.ok()) return verdict::TimingSeen{Unavailable(std::string(status.message())), run.failure()};
-  return verdict::TimingSeen{Judge(run.samples(), before, after), {}};
+  return Stage(request, pool, clock).Run();
 }
 
 }  // namespace sassay::timing

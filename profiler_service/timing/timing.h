@@ -1,11 +1,10 @@
-// The timing stage: how fast is the candidate?
+// The timing stage: how fast is the candidate, and how fast beside the library?
 //
-// Event timing of the candidate alone: cold L2 before every sample, warm-ups first, clocks read around the samples. The
-// caller holds the GPU exclusively. An emulated device never gives a time.
+// The candidate runs in a runner, the baseline in the judge, block by block in turn (conduct.h); both on a GPU that the
+// caller holds exclusively. An emulated device never gives a time. docs/timing_method.md tells the whole method.
 //
-// A kernel that counts its launches could work while it is evaluated and rest while it is timed. So timed calls are
-// checked, too: one after a number of samples that no kernel can foresee, and one after the last, each with other
-// inputs and poisoned outputs.
+// A kernel that counts its launches could work while it is evaluated and rest while it is timed. So every timed call
+// may be the one that is checked (judged_sets.h).
 #ifndef SASSAY_PROFILER_SERVICE_TIMING_TIMING_H_
 #define SASSAY_PROFILER_SERVICE_TIMING_TIMING_H_
 
@@ -15,55 +14,65 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
-#include "profiler_service/evaluate/judge_case.h"
+#include "profiler_service/evaluate/workers.h"
+#include "profiler_service/timing/judged_sets.h"
+#include "profiler_service/timing/measurement.h"
 #include "profiler_service/timing/nvml.h"
+#include "profiler_service/timing/roofline.h"
 #include "profiler_service/verdict/observations.h"
 #include "profiler_service/wire/kill_switch.h"
 #include "profiler_service/wire/runner_pool.h"
-#include "profiler_service/wire/worker.pb.h"
 #include "sassay/v1/bundle.pb.h"
-#include "sassay/v1/timing.pb.h"
+#include "sassay/v1/workload.pb.h"
 
 namespace sassay::timing {
 
-// Fewer samples than this are no measurement, unless the kernel is so slow that its deadline allows no more.
-inline constexpr uint32_t kSamples = 100;
-inline constexpr uint32_t kWarmups = 10;
+// Fewer samples than this are no measurement.
 inline constexpr int kFewestSamples = 5;
+// A difference of clocks between the two sides above this is reported.
+inline constexpr double kClockAsymmetry = 0.01;
 
 // What is to be timed, and with which buffers. Everything must outlive the call.
 struct TimingRequest {
   // "cuda:N" or "emulated:ARCH".
   std::string device;
+  // For the roofline floor.
+  GpuModel gpu;
+  sassay::v1::Workload workload;
   // With only the plan to run (wire::WithOnlyPlan).
   const sassay::v1::Bundle* bundle = nullptr;
-  absl::Span<const sassay::worker::SharedRegion> regions;
-  absl::Span<const int> descriptors;
+  // The candidate's tensors.
+  TimedSets* sets = nullptr;
+  // Has the baseline, where the workload names one.
+  evaluate::JudgePort* judge = nullptr;
+  // A/A: the candidate takes the baseline's place too, in a second runner, with these tensors; null otherwise. Shows
+  // how far a ratio of this service can be trusted.
+  TimedSets* twin = nullptr;
   uint64_t poison_seed = 0;
-  // As in SanitizeRequest.
-  std::function<absl::Status()> refill_after_setup;
-  // Give other inputs and poisoned outputs for a check, and say what was wrong with the call made since then. Both or
-  // neither; where the reference knows no other inputs, nothing is checked.
-  std::function<absl::Status()> refill_for_check;
-  std::function<evaluate::MaybeFailure()> check;
-  // Secret; decides when the first check comes.
-  uint64_t check_seed = 0;
+  // Of the baseline's inputs.
+  uint64_t baseline_seed = 0;
+  std::string distribution = "normal";
   // What a call took when it was evaluated, at most: a timed call that had not a hundred times as long is not called
   // endless.
   absl::Duration longest_call;
-  // For setup and for all samples together.
+  // For everything together.
   absl::Duration deadline = absl::Seconds(60);
+  Rules rules;
   wire::KillSwitch* kill_switch = nullptr;
 };
+
+// Sets of tensors for a workload of which one set takes `set_bytes` (of them inputs `input_bytes`), on a device of
+// `device_bytes`: as many as a block has samples, as far as candidate, baseline and judge fit into two fifths of the
+// memory; at least 1.
+int TensorSetsFor(const Rules& rules, uint64_t set_bytes, uint64_t input_bytes, uint64_t device_bytes);
 
 // Where clocks come from; ReadClock in production. Called with the GPU's UUID.
 using ClockSource = std::function<absl::StatusOr<ClockReading>(const std::string& uuid)>;
 
-// Runs the stage. A Status is CANCELLED (the kill switch); all else, a refill that failed among it, is a Timing whose
-// status is MEASURED or UNAVAILABLE with the reason. A measurement is UNAVAILABLE when a void reason
-// (kVoidClockReasons) was seen around it, or when the clocks could not be read. `failure` is what the candidate did
-// wrong: a fault or hang in a timed call (which the caller proves as evaluate's), or what `check` found.
+// Runs the stage. A Status is CANCELLED (the kill switch) or UNAVAILABLE (a runner or the judge was lost, so that
+// another attempt may go better); all else is a Timing whose status is MEASURED or UNAVAILABLE with the reason.
+// `failure` is what the candidate did wrong: a fault or hang in a timed call (which the caller proves as evaluate's),
+// an output that a check found wrong, or a time that no GPU can reach.
 absl::StatusOr<verdict::TimingSeen> Time(
     const TimingRequest& request, wire::RunnerPool& pool,
     const ClockSource& clock = [](const std::string& uuid) { return ReadClock(uuid); });

@@ -6,6 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
+#include "common/base/steady_time.h"
+#include "common/workload/catalog.h"
 #include "profiler_service/runner/fake_runner.h"
 
 namespace sassay::timing {
@@ -15,40 +17,97 @@ using runner::BundleLaunching;
 using runner::FakeRunnerOptions;
 using v1::Timing;
 
+// Tensors of a plan that has none.
+class NoTensors : public TimedSets {
+ public:
+  absl::Span<const TensorSet> sets() const override { return sets_; }
+  std::vector<uint32_t> Take(int calls) override { return std::vector<uint32_t>(static_cast<size_t>(calls), 0); }
+  absl::Status Refresh() override { return absl::OkStatus(); }
+  absl::Status Check(bool) override {
+    if (++checks_ != wrong_at_) return absl::OkStatus();
+    failure_ = verdict::Failure{v1::VERDICT_CODE_TIMED_OUTPUT_WRONG, "wrong outputs", {}, {}};
+    return absl::AbortedError("wrong outputs");
+  }
+  const evaluate::MaybeFailure& failure() const override { return failure_; }
+  uint32_t checked_calls() const override { return static_cast<uint32_t>(checks_); }
+  uint32_t renewed_sets() const override { return 0; }
+
+  int wrong_at_ = 0, checks_ = 0;
+
+ private:
+  const std::vector<TensorSet> sets_ = std::vector<TensorSet>(16);
+  evaluate::MaybeFailure failure_;
+};
+
+// A judge that has a baseline of 800 ns, or trouble.
+class ScriptedJudge : public evaluate::JudgePort {
+ public:
+  absl::StatusOr<worker::JudgeReply> Ask(const worker::JudgeRequest& request, std::vector<UniqueFd>&,
+                                         absl::Time) override {
+    const worker::TimeBaseline& asked = request.time_baseline();
+    worker::JudgeReply reply;
+    if (!status_.ok()) return status_;
+    if (trouble_ != worker::JUDGE_TROUBLE_NONE) {
+      reply.set_trouble(trouble_);
+      reply.set_error("no libcublasLt.so.13");
+      return reply;
+    }
+    reply.mutable_baseline()->set_library("cuBLASLt");
+    reply.mutable_baseline()->set_version("13.1.0");
+    for (int i = 0; i < asked.block().sets_size(); ++i) reply.mutable_block()->add_samples_ns(800);
+    // A GPU would have been busy for so long.
+    const absl::Time busy_until = SteadyNow() + absl::Nanoseconds(800 * asked.block().sets_size());
+    while (SteadyNow() < busy_until) continue;
+    reply.mutable_block()->set_calls(asked.warm_up().calls());
+    reply.mutable_block()->set_clock_mhz(clock_mhz_);
+    return reply;
+  }
+  void Drop(uint64_t) override { ++dropped_; }
+  uint64_t NewCase() override { return 1; }
+
+  absl::Status status_;
+  worker::JudgeTrouble trouble_ = worker::JUDGE_TROUBLE_NONE;
+  double clock_mhz_ = 1900;
+  int dropped_ = 0;
+};
+
 class TimingTest : public testing::Test {
  protected:
-  absl::StatusOr<Timing> Run(const std::string& device, const std::string& kernel, uint64_t reasons = 0x4) {
-    auto seen = See(device, kernel, reasons);
+  absl::StatusOr<Timing> Run(const std::string& device, const std::string& kernel) {
+    auto seen = See(device, kernel);
     if (!seen.ok()) return seen.status();
     failure_ = seen->failure;
     return seen->timing;
   }
 
-  absl::StatusOr<verdict::TimingSeen> See(const std::string& device, const std::string& kernel, uint64_t reasons) {
+  absl::StatusOr<verdict::TimingSeen> See(const std::string& device, const std::string& kernel) {
     const v1::Bundle bundle = BundleLaunching(kernel);
     TimingRequest request;
     request.device = device;
+    request.gpu = {"NVIDIA H200", 132};
+    request.workload = workload_;
     request.bundle = &bundle;
+    request.sets = &sets_;
+    request.judge = &judge_;
+    request.twin = twin_;
     request.deadline = absl::Seconds(20);
     request.longest_call = longest_call_;
     request.kill_switch = &kill_switch_;
-    if (check_) {
-      request.refill_for_check = [this] { return ++refills_, absl::OkStatus(); };
-      request.check = check_;
-      request.check_seed = 12345;
-    }
-    uint32_t clock = 1700;
-    return Time(request, pool_, [&, reasons](const std::string& uuid) -> absl::StatusOr<ClockReading> {
+    return Time(request, pool_, [this](const std::string& uuid) -> absl::StatusOr<ClockReading> {
       uuid_ = uuid;
       if (++readings_ == unreadable_) return absl::UnavailableError("NVML: error 999");
-      return ClockReading{clock += 100, reasons};
+      return ClockReading{readings_ % 2 == 0 ? 1900u : 1800u, reasons_};
     });
   }
 
-  std::function<evaluate::MaybeFailure()> check_;
+  v1::Workload workload_;
+  NoTensors sets_;
+  TimedSets* twin_ = nullptr;
+  ScriptedJudge judge_;
   evaluate::MaybeFailure failure_;
   absl::Duration longest_call_ = absl::Milliseconds(1);
-  int refills_ = 0, readings_ = 0, unreadable_ = 0;
+  int readings_ = 0, unreadable_ = 0;
+  uint64_t reasons_ = 0x4;
   std::string uuid_;
   wire::KillSwitch kill_switch_;
   wire::RunnerPool pool_{FakeRunnerOptions()};
@@ -62,52 +121,90 @@ TEST_F(TimingTest, EmulatedDeviceNeverGivesATime) {
   EXPECT_EQ(timing->candidate().samples_ns_size(), 0);
 }
 
-TEST_F(TimingTest, MeasurementHasSamplesMedianIntervalAndClocks) {
+TEST_F(TimingTest, CandidateAloneHasAMedianAndNoSpeedupAndSaysWhy) {
+  workload_.set_definition("rmsnorm");
   const auto timing = Run("cuda:GPU-x", "good");
   ASSERT_TRUE(timing.ok()) << timing.status();
   ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
-  EXPECT_EQ(timing->candidate().samples_ns_size(), static_cast<int>(kSamples));
+  EXPECT_GE(timing->candidate().samples_ns_size(), 50);
   EXPECT_EQ(timing->candidate().median_ns(), 1000.0);
-  EXPECT_EQ(timing->candidate().median_low_ns(), 1000.0);
+  EXPECT_EQ(timing->speedup(), 0);
+  EXPECT_FALSE(timing->has_baseline());
+  EXPECT_EQ(timing->no_speedup_reason(), "rmsnorm names no baseline");
   EXPECT_EQ(timing->sm_clock_min_mhz(), 1800u);
   EXPECT_EQ(timing->sm_clock_max_mhz(), 1900u);
+  EXPECT_EQ(timing->candidate_clock_mhz(), 1900);
   EXPECT_EQ(timing->clock_event_reasons(), 0x4u);
+  EXPECT_EQ(timing->tensor_sets(), 16u);
+  EXPECT_GT(timing->checked_calls(), 0u);
+  EXPECT_TRUE(absl::StrContains(timing->method(), "candidate alone")) << timing->method();
+  EXPECT_TRUE(absl::StrContains(timing->method(), "launches begin together")) << timing->method();
   EXPECT_EQ(uuid_, "GPU-x");
 }
 
-TEST_F(TimingTest, CallsAmongTheTimedOnesAreCheckedAndGiveNoSample) {
-  check_ = [] { return absl::nullopt; };
+TEST_F(TimingTest, SpeedupIsBaselineOverCandidateWithItsInterval) {
+  workload_.set_baseline("cublaslt");
   const auto timing = Run("cuda:GPU-x", "good");
   ASSERT_TRUE(timing.ok()) << timing.status();
   ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
-  EXPECT_EQ(timing->candidate().samples_ns_size(), static_cast<int>(kSamples));
-  EXPECT_EQ(refills_, 2);
+  EXPECT_NEAR(timing->speedup(), 0.8, 1e-9);
+  EXPECT_LE(timing->speedup_low(), timing->speedup());
+  EXPECT_GE(timing->speedup_high(), timing->speedup());
+  EXPECT_EQ(timing->baseline().median_ns(), 800.0);
+  EXPECT_EQ(timing->baseline_program().library(), "cuBLASLt");
+  EXPECT_EQ(timing->baseline_program().version(), "13.1.0");
+  EXPECT_EQ(timing->no_speedup_reason(), "");
+  EXPECT_EQ(judge_.dropped_, 1);
+}
+
+TEST_F(TimingTest, ClocksThatDifferAreReported) {
+  workload_.set_baseline("cublaslt");
+  judge_.clock_mhz_ = 1860;
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  ASSERT_EQ(timing->warnings_size(), 3) << "asymmetry, power cap, and no counters";
+  EXPECT_EQ(timing->warnings(0), "the candidate ran at 1900 MHz, the baseline at 1860 MHz");
+}
+
+TEST_F(TimingTest, WithoutALibraryTheCandidateIsTimedAllTheSame) {
+  workload_.set_baseline("cublaslt");
+  judge_.trouble_ = worker::JUDGE_TROUBLE_NO_BASELINE;
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
+  EXPECT_EQ(timing->speedup(), 0);
+  EXPECT_EQ(timing->no_speedup_reason(), "UNAVAILABLE: no libcublasLt.so.13");
+}
+
+TEST_F(TimingTest, AgainstItselfTheSecondRunnerTakesTheBaselinesPlace) {
+  NoTensors twin;
+  twin_ = &twin;
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
+  EXPECT_EQ(timing->speedup(), 1.0);
+  EXPECT_EQ(timing->baseline_program().library(), "the candidate itself");
 }
 
 TEST_F(TimingTest, WrongTimedCallMakesTheTimeWorthNothing) {
-  int checks = 0;
-  for (const int wrong : {1, 2}) {
-    checks = 0;
-    check_ = [&checks, wrong]() -> evaluate::MaybeFailure {
-      if (++checks != wrong) return absl::nullopt;
-      return verdict::Failure{v1::VERDICT_CODE_TIMED_OUTPUT_WRONG, "wrong outputs", {}, {}};
-    };
-    const auto timing = Run("cuda:GPU-x", "good");
-    ASSERT_TRUE(timing.ok()) << timing.status();
-    EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
-    EXPECT_TRUE(absl::StrContains(timing->reason(), "wrong outputs")) << timing->reason();
-    EXPECT_EQ(checks, wrong);
-    ASSERT_TRUE(failure_.has_value());
-    EXPECT_EQ(failure_->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
-  }
-}
-
-TEST_F(TimingTest, ThermalSlowdownVoidsTheMeasurement) {
-  const auto timing = Run("cuda:GPU-x", "good", 0x20 | 0x4);
+  sets_.wrong_at_ = 2;
+  const auto timing = Run("cuda:GPU-x", "good");
   ASSERT_TRUE(timing.ok()) << timing.status();
   EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
-  EXPECT_EQ(timing->voided_samples().at("clock slowdown"), kSamples);
+  EXPECT_TRUE(absl::StrContains(timing->reason(), "wrong outputs")) << timing->reason();
+  ASSERT_TRUE(failure_.has_value());
+  EXPECT_EQ(failure_->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
+}
+
+TEST_F(TimingTest, ThermalSlowdownVoidsThreeMeasurementsAndIsNobodysFault) {
+  reasons_ = 0x20 | 0x4;
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
+  EXPECT_TRUE(absl::StrContains(timing->reason(), "3 measurements were void")) << timing->reason();
+  EXPECT_GT(timing->voided_samples().at("clock slowdown"), 0u);
   EXPECT_EQ(timing->candidate().samples_ns_size(), 0);
+  EXPECT_FALSE(failure_.has_value());
 }
 
 TEST_F(TimingTest, WithoutClocksThereIsNoTime) {
@@ -118,8 +215,19 @@ TEST_F(TimingTest, WithoutClocksThereIsNoTime) {
     ASSERT_TRUE(timing.ok()) << timing.status();
     EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
     EXPECT_TRUE(absl::StrContains(timing->reason(), "clocks are not known: NVML: error 999")) << timing->reason();
-    EXPECT_EQ(timing->voided_samples().at("clocks unknown"), kSamples);
   }
+}
+
+TEST_F(TimingTest, WhatIsFasterThanTheGpuIsCheating) {
+  workload_ = *WorkloadCatalog::BuiltIn().Resolve("gemm_n7168_k5120/M=8192");
+  const auto timing = Run("cuda:GPU-x", "good");  // a microsecond
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
+  ASSERT_TRUE(failure_.has_value());
+  EXPECT_EQ(failure_->code, v1::VERDICT_CODE_FASTER_THAN_PHYSICS);
+  EXPECT_TRUE(absl::StrContains(failure_->reason, "1.00 µs")) << failure_->reason;
+  EXPECT_TRUE(absl::StrContains(failure_->reason, "561.7")) << failure_->reason;
+  EXPECT_NEAR(timing->floor().floor_ns(), 561.7e3, 100);
 }
 
 TEST_F(TimingTest, RunThatFailsGivesNoTimeAndSaysWhatTheCandidateDid) {
@@ -135,9 +243,14 @@ TEST_F(TimingTest, RunThatFailsGivesNoTimeAndSaysWhatTheCandidateDid) {
   }
 }
 
-TEST_F(TimingTest, LostRunnersAndTooLittleTimeAreNotTheCandidates) {
-  EXPECT_EQ(Run("cuda:GPU-x", "crashes")->status(), Timing::UNAVAILABLE);
-  EXPECT_FALSE(failure_.has_value());
+TEST_F(TimingTest, LostWorkersAreAStatusSoThatSomebodyTriesAgain) {
+  EXPECT_EQ(Run("cuda:GPU-x", "crashes").status().code(), absl::StatusCode::kUnavailable);
+  workload_.set_baseline("cublaslt");
+  judge_.status_ = absl::UnavailableError("judge: signal 9");
+  EXPECT_EQ(Run("cuda:GPU-x", "good").status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(TimingTest, TooLittleTimeIsNotTheCandidates) {
   longest_call_ = absl::Seconds(5);  // of 20 s in all
   EXPECT_EQ(Run("cuda:GPU-x", "times_out")->status(), Timing::UNAVAILABLE);
   EXPECT_FALSE(failure_.has_value());
@@ -146,6 +259,13 @@ TEST_F(TimingTest, LostRunnersAndTooLittleTimeAreNotTheCandidates) {
 TEST_F(TimingTest, CancellationIsAStatus) {
   kill_switch_.Pull();
   EXPECT_EQ(Run("cuda:GPU-x", "good").status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(TensorSetsFor, AsManyAsABlockHasSamplesWhereTheyFit) {
+  EXPECT_EQ(TensorSetsFor(Rules(), 1 << 20, 1 << 19, uint64_t{141} << 30), 10);
+  // Attention backward: 1.6 GB a set, 1.0 GB of them inputs.
+  EXPECT_EQ(TensorSetsFor(Rules(), 1'600'000'000, 1'000'000'000, uint64_t{141} << 30), 10);
+  EXPECT_EQ(TensorSetsFor(Rules(), 1'600'000'000, 1'000'000'000, uint64_t{24} << 30), 1);
 }
 
 TEST(ClockReader, TwoGpusThatAreReadAtOnceBothGetTheirClock) {

@@ -62,15 +62,6 @@ void Bound(sassay::worker::SassCounts& counts) {
   }
 }
 
-// Of a timing only the candidate's samples are the runner's to give.
-void Bound(sassay::v1::Timing& timing) {
-  sassay::v1::Timing samples;
-  auto& kept = *samples.mutable_candidate()->mutable_samples_ns();
-  kept.Swap(timing.mutable_candidate()->mutable_samples_ns());
-  if (kept.size() > RunnerClient::kMaxSamples) kept.Truncate(RunnerClient::kMaxSamples);
-  timing = std::move(samples);
-}
-
 void Bound(sassay::v1::Versions& versions) {
   versions.clear_libraries();
   for (std::string* text : {versions.mutable_rules(), versions.mutable_sassay(), versions.mutable_device(),
@@ -93,7 +84,9 @@ void Bound(sassay::worker::RunnerReply& reply) {
   for (auto& placement : *reply.mutable_placements()) Cut(*placement.mutable_buffer());
   if (reply.has_evidence()) Bound(*reply.mutable_evidence());
   if (reply.has_sass_counts()) Bound(*reply.mutable_sass_counts());
-  if (reply.has_timing()) Bound(*reply.mutable_timing());
+  if (reply.block().samples_ns_size() > RunnerClient::kMaxSamples) {
+    reply.mutable_block()->mutable_samples_ns()->Truncate(RunnerClient::kMaxSamples);
+  }
   if (reply.has_versions()) Bound(*reply.mutable_versions());
 }
 
@@ -128,9 +121,10 @@ absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Load(const sassay::v1:
 }
 
 absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Bind(absl::Span<const sassay::worker::SharedRegion> regions,
-                                                               absl::Span<const int> descriptors) {
+                                                               absl::Span<const int> descriptors, uint32_t set) {
   sassay::worker::RunnerRequest request;
   request.mutable_bind()->mutable_regions()->Assign(regions.begin(), regions.end());
+  request.mutable_bind()->set_set(set);
   return Ask(request, descriptors, kRunnerGrace);
 }
 
@@ -141,15 +135,23 @@ absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Setup(uint64_t poison_
   return Ask(request, {}, device_deadline + kRunnerGrace);
 }
 
-absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Steady(uint64_t poison_seed, absl::Duration device_deadline,
-                                                                 uint32_t samples, uint32_t warmups) {
+absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Steady(uint64_t poison_seed, absl::Duration device_deadline) {
   sassay::worker::RunnerRequest request;
-  auto& steady = *request.mutable_steady();
-  steady.set_poison_seed(poison_seed);
-  steady.set_deadline_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(device_deadline)));
-  steady.set_samples(samples);
-  steady.set_warmups(warmups);
+  request.mutable_steady()->set_poison_seed(poison_seed);
+  request.mutable_steady()->set_deadline_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(device_deadline)));
   return Ask(request, {}, device_deadline + kRunnerGrace);
+}
+
+absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::WarmUp(const sassay::worker::WarmUp& warm_up) {
+  sassay::worker::RunnerRequest request;
+  *request.mutable_warm_up() = warm_up;
+  return Ask(request, {}, absl::Nanoseconds(warm_up.deadline_ns()) + kRunnerGrace);
+}
+
+absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Time(const sassay::worker::TimeBlock& block) {
+  sassay::worker::RunnerRequest request;
+  *request.mutable_block() = block;
+  return Ask(request, {}, absl::Nanoseconds(block.deadline_ns()) + kRunnerGrace);
 }
 
 absl::StatusOr<sassay::v1::Bundle> WithOnlyPlan(const sassay::v1::Bundle& bundle, absl::string_view workload) {

@@ -1,4 +1,4 @@
-// A runner as the stages see it: four questions, typed.
+// A runner as the stages see it: six questions, typed.
 #ifndef SASSAY_PROFILER_SERVICE_WIRE_RUNNER_CLIENT_H_
 #define SASSAY_PROFILER_SERVICE_WIRE_RUNNER_CLIENT_H_
 
@@ -22,10 +22,10 @@ inline constexpr absl::Duration kRunnerLoadTimeout = absl::Seconds(60);
 
 // One runner, for one candidate and one stage. Destruction kills it.
 //
-// Life cycle: Load, Bind, Setup, Steady as often as wanted; after a reply whose outcome is not OK, or a failure, give
-// the runner up. Threads: one thread asks; Kill from any thread (Call's contract in worker_process.h). Failure: a
-// Status is our own trouble (the runner was lost, late or cancelled); what the candidate did is in the reply, which has
-// been bounded (BoundReply).
+// Life cycle: Load, Bind, Setup, then Steady (or WarmUp and Time) as often as wanted; after a reply whose outcome is
+// not OK, or a failure, give the runner up. Threads: one thread asks; Kill from any thread (Call's contract in
+// worker_process.h). Failure: a Status is our own trouble (the runner was lost, late or cancelled); what the candidate
+// did is in the reply, which has been bounded (BoundReply).
 class RunnerClient {
  public:
   static constexpr int kMaxFindings = 64;
@@ -45,13 +45,15 @@ class RunnerClient {
 
   // `bundle` must hold exactly the plan to run.
   absl::StatusOr<sassay::worker::RunnerReply> Load(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode);
-  // Hands over the judge's memory; `descriptors[region.memory()]` is the object a region lies in.
+  // Hands over the judge's memory; `descriptors[region.memory()]` is the object a region lies in. TIMED: one of several
+  // sets of the plan's tensors.
   absl::StatusOr<sassay::worker::RunnerReply> Bind(absl::Span<const sassay::worker::SharedRegion> regions,
-                                                   absl::Span<const int> descriptors);
+                                                   absl::Span<const int> descriptors, uint32_t set = 0);
   absl::StatusOr<sassay::worker::RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline);
-  // `samples` and `warmups` count in TIMED mode only.
-  absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline,
-                                                     uint32_t samples = 0, uint32_t warmups = 0);
+  absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline);
+  // TIMED: calls back to back, and a block of samples (deadlines are those of the requests).
+  absl::StatusOr<sassay::worker::RunnerReply> WarmUp(const sassay::worker::WarmUp& warm_up);
+  absl::StatusOr<sassay::worker::RunnerReply> Time(const sassay::worker::TimeBlock& block);
 
   void Kill() { process_->Kill(); }
   WorkerProcess& process() { return *process_; }
@@ -64,7 +66,7 @@ class RunnerClient {
   sassay::v1::Versions versions_;
 };
 
-// Cuts what a runner may say: every list and every text; of a timing only the candidate's samples stay.
+// Cuts what a runner may say: every list and every text.
 void BoundReply(sassay::worker::RunnerReply& reply);
 
 // The candidate's bundle with only the plan for `workload`, as Load wants it. NOT_FOUND names the plans that exist.

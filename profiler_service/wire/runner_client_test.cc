@@ -39,24 +39,10 @@ TEST(RunnerClient, NothingThatARunnerSaysIsLong) {
   FillWithHarm(reply, 0);
   (*reply.mutable_versions()->mutable_libraries())["x"] = std::string(200'000, 'x');
   (*reply.mutable_evidence()->mutable_family_thread_counts())[std::string(200'000, 'x')] = 1;
-  (*reply.mutable_timing()->mutable_voided_samples())[std::string(200'000, 'x')] = 1;
   ASSERT_GT(reply.ByteSizeLong(), 3'000'000u);
   BoundReply(reply);
   EXPECT_LT(reply.ByteSizeLong(), 500'000u) << reply.ByteSizeLong();
   EXPECT_EQ(reply.findings_size(), RunnerClient::kMaxFindings);
-}
-
-TEST(RunnerClient, OfATimingOnlyTheCandidatesSamplesAreTheRunners) {
-  sassay::worker::RunnerReply reply;
-  reply.mutable_timing()->mutable_candidate()->add_samples_ns(5);
-  reply.mutable_timing()->mutable_candidate()->set_median_ns(1);
-  reply.mutable_timing()->mutable_baseline()->add_samples_ns(1e9);
-  reply.mutable_timing()->set_speedup(1e9);
-  reply.mutable_timing()->set_sm_clock_max_mhz(9999);
-  BoundReply(reply);
-  sassay::v1::Timing expected;
-  expected.mutable_candidate()->add_samples_ns(5);
-  EXPECT_EQ(reply.timing().SerializeAsString(), expected.SerializeAsString());
 }
 
 }  // namespace

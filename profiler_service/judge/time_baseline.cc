@@ -1,0 +1,93 @@
+// The part of Judge that times baselines.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/workload/definition.h"
+#include "profiler_service/judge/judge.h"
+
+namespace sassay::judge {
+namespace {
+
+using sassay::worker::JudgeReply;
+
+constexpr uint32_t kMostSets = 64;
+constexpr int kMostSamples = 4096;
+
+absl::Time DeadlineIn(uint64_t nanoseconds) {
+  return absl::Now() + absl::Nanoseconds(std::min<uint64_t>(nanoseconds, 3600ull * 1'000'000'000));
+}
+
+absl::Status CheckEnd(const device::Execution& execution) {
+  if (execution.outcome == sassay::worker::RUN_OUTCOME_OK) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the baseline did not end well: ", execution.message));
+}
+
+// Whether there will be none however often one asks.
+bool IsNotToBeHad(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsUnimplemented(status) || absl::IsUnavailable(status) ||
+         absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
+}
+
+}  // namespace
+
+absl::StatusOr<TimedBaseline*> Judge::FindBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,
+                                                   JudgeReply& reply) {
+  const auto found = baselines_.find(id);
+  if (found != baselines_.end()) return found->second.get();
+  if (request.has_block() || request.has_warm_up()) {
+    reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_CASE);
+    return absl::NotFoundError(absl::StrCat("the judge has no baseline ", id));
+  }
+  Case holder;
+  holder.workload = request.workload();
+  int filled = -1;
+  const auto fill = [&](int set, int input, device::DeviceAddress address) -> absl::Status {
+    if (set != filled) {
+      RETURN_IF_ERROR(TakeState(holder, request.seed() + static_cast<uint64_t>(set), request.distribution(), reply));
+      filled = set;
+    }
+    if (holder.workload.inputs(input).scalar()) return absl::OkStatus();
+    if (OnDevice(holder.workload)) return examiner_->WriteInput(*holder.device_state, input, address);
+    return device_.Write(address, holder.state->inputs()[static_cast<size_t>(input)]);
+  };
+  absl::StatusOr<std::unique_ptr<TimedBaseline>> made = TimedBaseline::Create(
+      device_, request.workload(), static_cast<int>(std::clamp<uint32_t>(request.tensor_sets(), 1, kMostSets)), fill);
+  if (IsNotToBeHad(made.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_BASELINE);
+  RETURN_IF_ERROR(made.status());
+  return (baselines_[id] = *std::move(made)).get();
+}
+
+absl::Status Judge::TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline& request, JudgeReply& reply) {
+  ASSIGN_OR_RETURN(judge::TimedBaseline* const baseline, FindBaseline(id, request, reply));
+  reply.mutable_baseline()->set_library(baseline->facts().library);
+  reply.mutable_baseline()->set_version(baseline->facts().version);
+  reply.mutable_baseline()->set_algorithm(baseline->facts().algorithm);
+  if (request.has_warm_up()) {
+    device::StretchLength length;
+    length.calls = static_cast<int>(std::min<uint32_t>(request.warm_up().calls(), kMostSamples));
+    length.at_least = absl::Nanoseconds(request.warm_up().at_least_ns());
+    length.at_most = absl::Nanoseconds(request.warm_up().at_most_ns());
+    ASSIGN_OR_RETURN(const device::Stretch stretch,
+                     baseline->WarmUp(length, DeadlineIn(request.warm_up().deadline_ns())));
+    RETURN_IF_ERROR(CheckEnd(stretch.execution));
+    reply.mutable_block()->set_calls(static_cast<uint32_t>(stretch.calls));
+    reply.mutable_block()->set_clock_mhz(stretch.clock_mhz);
+  }
+  if (request.has_block()) {
+    const int samples = std::min(request.block().sets_size(), kMostSamples);
+    ASSIGN_OR_RETURN(const device::SampledBlock block,
+                     baseline->Time(request.block().poison_seed(), samples, DeadlineIn(request.block().deadline_ns())));
+    RETURN_IF_ERROR(CheckEnd(block.execution));
+    reply.mutable_block()->mutable_samples_ns()->Assign(block.samples_ns.begin(), block.samples_ns.end());
+    reply.mutable_block()->set_calls(static_cast<uint32_t>(samples));
+    reply.mutable_block()->set_clock_mhz(block.clock_mhz);
+    reply.mutable_block()->set_late(block.late);
+    reply.mutable_block()->set_held(true);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace sassay::judge

@@ -1,0 +1,156 @@
+#include "profiler_service/timing/judged_sets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "profiler_service/admission/testing/example_bundle.h"
+#include "profiler_service/evaluate/testing/fake_workers.h"
+#include "profiler_service/wire/runner_client.h"
+
+namespace sassay::timing {
+namespace {
+
+using evaluate::FakeKernel;
+using evaluate::Tensors;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+admission::AdmittedBundle Example() {
+  auto result = admission::Admit(admission::ExampleBundle().SerializeAsString(), admission::ExampleWorkload(), {},
+                                 admission::ExampleDevice());
+  return std::get<admission::AdmittedBundle>(std::move(result));
+}
+
+// A judge whose refills and comparisons take time by the test's own clock.
+class JudgedSetsTest : public testing::Test {
+ protected:
+  void Make(int sets, bool any_seed = true) {
+    JudgedSets::Options options;
+    options.sets = sets;
+    options.any_seed = any_seed;
+    options.now = [this] { return now_ += tick_; };
+    sets_ = std::make_unique<JudgedSets>(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds_, std::move(options));
+    ASSERT_TRUE(sets_->Prepare().ok());
+    ASSERT_EQ(sets_->sets().size(), static_cast<size_t>(sets));
+  }
+
+  // A block: the candidate called once on each set that is taken.
+  void Call(int calls, const FakeKernel& kernel) {
+    for (const uint32_t set : sets_->Take(calls)) {
+      evaluate::FakeWorkers workers(judge_, {kernel});
+      auto runner = workers.StartRunner(worker::RUN_MODE_TIMED, absl::InfiniteFuture());
+      const auto one_plan = wire::WithOnlyPlan(bundle_.bundle(), bundle_.workload().name());
+      ASSERT_TRUE((*runner)->Load(*one_plan, worker::RUN_MODE_TIMED).ok());
+      ASSERT_TRUE((*runner)->Bind(sets_->sets()[set].regions, sets_->sets()[set].descriptors).ok());
+      ASSERT_TRUE((*runner)->Steady(1, absl::Seconds(1)).ok());
+    }
+  }
+
+  const admission::AdmittedBundle bundle_ = Example();
+  evaluate::InProcessJudge judge_;
+  const evaluate::Seeds seeds_ = evaluate::SeedPool("a secret of sixteen bytes").Fresh();
+  absl::Time now_ = absl::UnixEpoch();
+  absl::Duration tick_ = absl::Microseconds(1);
+  std::unique_ptr<JudgedSets> sets_;
+};
+
+TEST_F(JudgedSetsTest, HonestCallsPassAndSomeOfThemAreChecked) {
+  Make(3);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(sets_->Refresh().ok());
+    Call(3, evaluate::HonestGemm);
+    ASSERT_TRUE(sets_->Check(round == 2).ok()) << sets_->failure()->reason;
+  }
+  EXPECT_GE(sets_->checked_calls(), 2u) << "one of the first round, one of the last";
+  EXPECT_EQ(sets_->renewed_sets(), 6u) << "a quick judge renews every set in every round";
+}
+
+TEST_F(JudgedSetsTest, LastCallsOfABlockHaveASetEach) {
+  Make(3);
+  const std::vector<uint32_t> taken = sets_->Take(5);
+  ASSERT_EQ(taken.size(), 5u);
+  EXPECT_THAT(std::vector<uint32_t>(taken.end() - 3, taken.end()), UnorderedElementsAre(0, 1, 2));
+}
+
+TEST_F(JudgedSetsTest, KernelThatRestsIsFoundOutInTheFirstRound) {
+  Make(2);
+  ASSERT_TRUE(sets_->Refresh().ok());
+  Call(2, [](int, Tensors&) { return evaluate::Ended(); });
+  EXPECT_FALSE(sets_->Check(false).ok());
+  EXPECT_EQ(sets_->failure()->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
+  EXPECT_THAT(sets_->failure()->reason, HasSubstr("right when it was evaluated"));
+}
+
+TEST_F(JudgedSetsTest, AnswerOfAnEarlierCallIsWrongForNewInputs) {
+  Make(1);
+  ASSERT_TRUE(sets_->Refresh().ok());
+  std::string remembered;
+  Call(1, [&](int call, Tensors& tensors) {
+    const auto reply = evaluate::HonestGemm(call, tensors);
+    remembered.assign(tensors["C"].data(), tensors["C"].size());
+    return reply;
+  });
+  ASSERT_TRUE(sets_->Check(false).ok());
+  ASSERT_TRUE(sets_->Refresh().ok());
+  Call(1, [&](int, Tensors& tensors) {
+    remembered.copy(tensors["C"].data(), remembered.size());
+    return evaluate::Ended();
+  });
+  EXPECT_FALSE(sets_->Check(true).ok());
+}
+
+TEST_F(JudgedSetsTest, SetThatNoCallWorkedOnIsNeverHeldAgainstTheCandidate) {
+  Make(4);
+  ASSERT_TRUE(sets_->Refresh().ok());
+  for (int round = 0; round < 6; ++round) {
+    Call(1, evaluate::HonestGemm);
+    ASSERT_TRUE(sets_->Check(true).ok()) << sets_->failure()->reason;
+    ASSERT_TRUE(sets_->Refresh().ok());
+  }
+}
+
+TEST_F(JudgedSetsTest, SlowJudgeRenewsFewerSetsAndChecksTheOneItKnows) {
+  Make(4);
+  ASSERT_TRUE(sets_->Refresh().ok());
+  tick_ = absl::Milliseconds(400);  // everything takes that long from now on
+  Call(4, evaluate::HonestGemm);
+  ASSERT_TRUE(sets_->Check(false).ok()) << sets_->failure()->reason;
+  const uint32_t before = sets_->renewed_sets();
+  for (int round = 0; round < 4; ++round) {
+    ASSERT_TRUE(sets_->Refresh().ok());
+    Call(4, evaluate::HonestGemm);
+    ASSERT_TRUE(sets_->Check(true).ok()) << sets_->failure()->reason;
+  }
+  EXPECT_LE(sets_->renewed_sets() - before, 6u) << "at half a set a round, and what was saved up";
+  EXPECT_GE(sets_->checked_calls(), 4u);
+}
+
+TEST_F(JudgedSetsTest, LostJudgeIsOurs) {
+  Make(1);
+  judge_.Kill();
+  EXPECT_FALSE(sets_->Refresh().ok());
+  EXPECT_TRUE(evaluate::IsLostWorker(*sets_->failure()));
+}
+
+TEST_F(JudgedSetsTest, LeavesNoMemoryBehindInTheJudge) {
+  Make(3);
+  EXPECT_GT(judge_.objects(), 0u);
+  sets_.reset();
+  EXPECT_EQ(judge_.objects(), 0u);
+}
+
+TEST_F(JudgedSetsTest, RingIsAsLargeAsTheMemoryThereIs) {
+  judge_.LimitObjects(7);  // three tensors a set
+  JudgedSets::Options options;
+  options.sets = 5;
+  options.now = [] { return absl::Now(); };
+  JudgedSets sets(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds_, std::move(options));
+  ASSERT_TRUE(sets.Prepare().ok());
+  EXPECT_EQ(sets.sets().size(), 2u);
+}
+
+}  // namespace
+}  // namespace sassay::timing
