@@ -223,10 +223,13 @@ const Explanation kCodes[] = {
     {VERDICT_CODE_FASTER_THAN_PHYSICS,
      VERDICT_STATUS_CHEATING,
      STAGE_TIMING,
-     "The measured time is shorter than the GPU could need for the work.",
+     "The measured time is shorter than the GPU could need for the work: its floating-point operations at the tensor "
+     "cores' "
+     "peak rate and highest clock, or its bytes at the memory's bandwidth.",
      {"work that is skipped when it is not checked", "work moved out of the timed window"},
      "Do the whole work in every call.",
-     "0.8 µs for 33.5 MFLOP and 393216 bytes"},
+     "a call took 10.80 µs, but this GPU needs at least 561.70 µs for 6.013e+11 FLOP at its peak rate and highest "
+     "clock"},
 
     {VERDICT_CODE_EMULATOR_LACKS,
      kInfrastructure,

@@ -80,6 +80,31 @@ std::string ClockText(const v1::Timing& timing) {
   return text;
 }
 
+std::string BaselineText(const v1::Timing& timing) {
+  const v1::BaselineProgram& program = timing.baseline_program();
+  std::vector<std::string> parts;
+  for (const std::string* text : {&program.library(), &program.version(), &program.algorithm()}) {
+    if (!text->empty()) parts.push_back(PrintableLine(*text));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// Why there is a time and no speedup.
+std::string NoSpeedupText(const v1::Timing& timing) {
+  if (timing.status() == v1::Timing::UNAVAILABLE || timing.no_speedup_reason().empty()) return "";
+  return absl::StrCat("none: ", PrintableLine(timing.no_speedup_reason()));
+}
+
+std::string BlocksText(const v1::Timing& timing) {
+  if (timing.blocks() == 0) return "";
+  return fmt::format("{}, {} void; {} timed outputs checked; {} sets of tensors", timing.blocks(), timing.void_blocks(),
+                     timing.checked_calls(), timing.tensor_sets());
+}
+
+std::string FloorText(const v1::Timing& timing) {
+  return timing.floor().floor_ns() > 0 ? absl::StrCat(DurationText(timing.floor().floor_ns()), " on this GPU") : "";
+}
+
 std::string VoidedText(const v1::Timing& timing) {
   std::vector<std::string> parts;
   for (const auto& [reason, count] : timing.voided_samples())
@@ -210,9 +235,14 @@ std::string TimingSection(const v1::Timing& timing, const Style& style) {
     AddRow(rows, "speedup",
            fmt::format("{:.3f}x [{:.3f} .. {:.3f}]", timing.speedup(), timing.speedup_low(), timing.speedup_high()));
   }
+  AddRow(rows, "speedup", NoSpeedupText(timing));
+  AddRow(rows, "against", BaselineText(timing));
+  AddRow(rows, "at least", FloorText(timing));
   AddRow(rows, "SM clock", ClockText(timing));
+  AddRow(rows, "blocks", BlocksText(timing));
   AddRow(rows, "voided", VoidedText(timing));
   AddRow(rows, "method", PrintableLine(timing.method()));
+  for (const std::string& warning : timing.warnings()) AddRow(rows, "mind", PrintableLine(warning));
   return absl::StrCat(Title(style, "Timing"), "  ", head, "\n", Columns(rows, "  "));
 }
 

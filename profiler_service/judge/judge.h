@@ -98,6 +98,7 @@ class Judge {
   absl::Status Adopt(Case& c);
   absl::Status TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,
                             sassay::worker::JudgeReply& reply);
+  absl::StatusOr<std::shared_ptr<Baseline>> KnownBaseline(const sassay::v1::Workload& workload);
   absl::StatusOr<TimedBaseline*> FindBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,
                                               sassay::worker::JudgeReply& reply);
   absl::StatusOr<Case*> Find(uint64_t id, sassay::worker::JudgeReply& reply);
@@ -108,6 +109,8 @@ class Judge {
   const std::unique_ptr<gpu::Examiner> examiner_;
   std::map<uint64_t, Case> cases_;
   std::map<uint64_t, std::unique_ptr<TimedBaseline>> baselines_;
+  // Baselines made before, by workload: choosing an algorithm takes up to a second. Used last last.
+  std::vector<std::pair<std::string, std::shared_ptr<Baseline>>> known_baselines_;
 };
 
 }  // namespace sassay::judge

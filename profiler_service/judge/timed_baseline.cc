@@ -8,17 +8,10 @@
 
 namespace sassay::judge {
 
-absl::StatusOr<std::unique_ptr<TimedBaseline>> TimedBaseline::Create(device::Device& device,
+absl::StatusOr<std::unique_ptr<TimedBaseline>> TimedBaseline::Create(std::shared_ptr<Baseline> baseline,
+                                                                     device::Device& device,
                                                                      const sassay::v1::Workload& workload, int sets,
                                                                      const FillInput& fill) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Baseline> baseline, MakeBaseline(workload, device));
-  return CreateWith(std::move(baseline), device, workload, sets, fill);
-}
-
-absl::StatusOr<std::unique_ptr<TimedBaseline>> TimedBaseline::CreateWith(std::unique_ptr<Baseline> baseline,
-                                                                         device::Device& device,
-                                                                         const sassay::v1::Workload& workload, int sets,
-                                                                         const FillInput& fill) {
   std::unique_ptr<TimedBaseline> timed(new TimedBaseline(std::move(baseline), device, workload));
   for (int i = 0; i < sets; ++i) RETURN_IF_ERROR(timed->AddSet(fill));
   return timed;

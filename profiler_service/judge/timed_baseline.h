@@ -21,7 +21,7 @@ namespace sassay::judge {
 
 // One baseline with its tensors.
 //
-// Life cycle: Create (seconds: it chooses an algorithm), then WarmUp and Time as often as wanted; destruction frees the
+// Life cycle: Create, then WarmUp and Time as often as wanted; destruction frees the
 // memory. Threads: the device's. Ownership: the device must outlive it. Failure: a Status is ours; an Execution that is
 // not OK is ours, too.
 class TimedBaseline {
@@ -29,15 +29,11 @@ class TimedBaseline {
   // Writes input `input` of the workload to `address`. Every set gets contents of its own.
   using FillInput = std::function<absl::Status(int set, int input, device::DeviceAddress address)>;
 
-  // Failures as MakeBaseline's, `fill`'s, or RESOURCE_EXHAUSTED.
-  static absl::StatusOr<std::unique_ptr<TimedBaseline>> Create(device::Device& device,
+  // Failures as `fill`'s, or RESOURCE_EXHAUSTED.
+  static absl::StatusOr<std::unique_ptr<TimedBaseline>> Create(std::shared_ptr<Baseline> baseline,
+                                                               device::Device& device,
                                                                const sassay::v1::Workload& workload, int sets,
                                                                const FillInput& fill);
-  // With a baseline of the caller's.
-  static absl::StatusOr<std::unique_ptr<TimedBaseline>> CreateWith(std::unique_ptr<Baseline> baseline,
-                                                                   device::Device& device,
-                                                                   const sassay::v1::Workload& workload, int sets,
-                                                                   const FillInput& fill);
   ~TimedBaseline();
 
   const BaselineFacts& facts() const { return baseline_->facts(); }
@@ -51,12 +47,12 @@ class TimedBaseline {
   struct Set {
     std::vector<device::DeviceAddress> inputs, outputs;
   };
-  TimedBaseline(std::unique_ptr<Baseline> baseline, device::Device& device, const sassay::v1::Workload& workload)
+  TimedBaseline(std::shared_ptr<Baseline> baseline, device::Device& device, const sassay::v1::Workload& workload)
       : baseline_(std::move(baseline)), device_(device), workload_(workload) {}
   absl::Status AddSet(const FillInput& fill);
   absl::StatusOr<device::Execution> Enqueue(const Set& set);
 
-  const std::unique_ptr<Baseline> baseline_;
+  const std::shared_ptr<Baseline> baseline_;
   device::Device& device_;
   const sassay::v1::Workload workload_;
   std::vector<Set> sets_;

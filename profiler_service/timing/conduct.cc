@@ -152,7 +152,8 @@ absl::StatusOr<Conducted> Conduct(const Ensemble& ensemble) {
   for (int attempt = 0;; ++attempt) {
     ASSIGN_OR_RETURN(Conducted conducted, Conductor(ensemble).Run());
     conducted.void_measurements = attempt;
-    if (conducted.stop != Stop::kVoid || attempt + 1 == kMeasurements) return conducted;
+    const bool stands = conducted.stop != Stop::kVoid && conducted.implausible.empty();
+    if (stands || attempt + 1 == kMeasurements) return conducted;
   }
 }
 

@@ -68,7 +68,7 @@ struct Conducted {
   // Whether NVML counts how long each void reason was in force, so that nothing between two readings is missed.
   bool counted_reasons = true;
   BlockSize size;
-  // Measurements that were void before this one.
+  // Measurements that were void, or at odds with the wall, before this one.
   int void_measurements = 0;
   absl::Duration took;
 };
@@ -95,7 +95,7 @@ inline constexpr absl::Duration kWarmUpTime = absl::Milliseconds(50);
 inline constexpr absl::Duration kLongestWarmUp = absl::Seconds(1);
 inline constexpr int kMostWarmUps = 10;
 inline constexpr double kSteadyClock = 0.01;
-// A measurement that was void is tried so often in all.
+// A measurement that was void or at odds with the wall (a host that was busy) is tried so often in all.
 inline constexpr int kMeasurements = 3;
 
 // A Status is a program's, an interlude's, or the clock's (UNAVAILABLE, beginning "clocks are not known"). A void

@@ -18,7 +18,7 @@ void Append(std::vector<double>& to, const std::vector<double>& values) {
 
 Rules AnchorRules() {
   Rules rules;
-  rules.standard_error = 0.001;
+  rules.standard_error = 0.0007;
   return rules;
 }
 

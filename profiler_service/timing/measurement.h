@@ -39,7 +39,7 @@ struct Rules {
   double most_void = 0.1;
 };
 
-// For an A/A anchor, whose ratio must be 1.000 ± 0.003.
+// For an A/A anchor, whose ratio must be 1.000 ± 0.003, that is, four standard errors.
 Rules AnchorRules();
 
 struct BlockSize {

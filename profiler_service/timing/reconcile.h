@@ -2,9 +2,11 @@
 //
 // Three rules, all of them about time measured by this process, outside the runner:
 //   1. The samples of a block lie inside its wall time: their sum cannot exceed it. A block that breaks this is void.
-//   2. What is left of a block's wall time (flushing, poisoning, launching, the message there and back) must be about
-//      what the same steps take the trusted baseline, or what their bytes take: a runner that reports half of what its
-//      calls took leaves the other half unexplained. The smallest rest of all blocks counts: a busy host only adds.
+//   2. What is left of a block's wall time (flushing, poisoning, launching, the message there and back) must not be
+//   more
+//      than what its bytes take, or three times what it is for the trusted baseline, or half of what is reported: a
+//      runner that reports a part of what its calls took leaves the rest unexplained. The smallest rest of all blocks
+//      counts: a busy host only adds.
 //   3. Calls that ran back to back during warm-up, timed from outside, bound the speed from below: cold calls
 //      are not faster than warm ones by more than a clock can change.
 // Rules 2 and 3 hold for a measurement as a whole. What breaks one is no time, never a conviction: a host that was

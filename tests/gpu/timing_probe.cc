@@ -108,7 +108,9 @@ class Probe {
     const auto fill = [this](int set, int input, device::DeviceAddress address) {
       return device_->Poison(address, TensorBytes(workload_.inputs(input)), static_cast<uint64_t>(100 * set + input));
     };
-    ASSIGN_OR_RETURN(baseline_, judge::TimedBaseline::Create(*device_, workload_, flags_.sets, fill));
+    ASSIGN_OR_RETURN(std::unique_ptr<judge::Baseline> baseline, judge::MakeBaseline(workload_, *device_));
+    ASSIGN_OR_RETURN(baseline_,
+                     judge::TimedBaseline::Create(std::move(baseline), *device_, workload_, flags_.sets, fill));
     std::printf("baseline: %s %s, %s\n", baseline_->facts().library.c_str(), baseline_->facts().version.c_str(),
                 baseline_->facts().algorithm.c_str());
     return absl::OkStatus();
