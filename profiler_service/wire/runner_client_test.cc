@@ -41,7 +41,7 @@ TEST(RunnerClient, NothingThatARunnerSaysIsLong) {
   (*reply.mutable_evidence()->mutable_family_thread_counts())[std::string(200'000, 'x')] = 1;
   ASSERT_GT(reply.ByteSizeLong(), 3'000'000u);
   BoundReply(reply);
-  EXPECT_LT(reply.ByteSizeLong(), 500'000u) << reply.ByteSizeLong();
+  EXPECT_LT(reply.ByteSizeLong(), 1'000'000u) << reply.ByteSizeLong();
   EXPECT_EQ(reply.findings_size(), RunnerClient::kMaxFindings);
 }
 

@@ -28,8 +28,8 @@ constexpr const char* kExamples = R"(Examples:
   profiler-service audit                                who changed what, and who was refused
   profiler-service --listen 0.0.0.0:50051 --tls-cert s.crt --tls-key s.key --token-file tokens
 
-Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; --token-file as
-SASSAY_SERVICE_TOKEN_FILE) or in the file that --config names (max-queued = 10000). A flag beats the environment, the
+Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; --token-file and
+--sanitize as SASSAY_SERVICE_TOKEN_FILE and SASSAY_SERVICE_SANITIZE) or in the file that --config names (max-queued = 10000). A flag beats the environment, the
 environment beats the file.
 
 Exit status: 0 after SIGTERM or SIGINT, and for --check where candidates can be judged; 1 it could not start, or
@@ -146,7 +146,9 @@ void AddDevices(CLI::App& app, ServiceOptions& options) {
 }
 
 std::string EnvironmentName(const std::string& flag) {
+  // The agent has settings of these names.
   if (flag == "token-file") return "SASSAY_SERVICE_TOKEN_FILE";
+  if (flag == "sanitize") return "SASSAY_SERVICE_SANITIZE";
   return absl::StrCat("SASSAY_", absl::StrReplaceAll(absl::AsciiStrToUpper(flag), {{"-", "_"}}));
 }
 

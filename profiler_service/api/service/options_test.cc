@@ -46,6 +46,15 @@ TEST_F(OptionsTest, TheClientsTokenFileIsNotTheServices) {
   EXPECT_EQ(Parse({}).options.token_file, "/service");
 }
 
+TEST_F(OptionsTest, TheUsualSanitizerPolicyIsMemcheckAlone) {
+  EXPECT_EQ(Parse({}).options.sanitize, sassay::v1::SANITIZE_POLICY_FAST);
+  EXPECT_EQ(Parse({"--sanitize", "full"}).options.sanitize, sassay::v1::SANITIZE_POLICY_FULL);
+  EXPECT_EQ(Parse({"--sanitize", "thorough"}).exit_code, 2);
+  setenv("SASSAY_SANITIZE", "default", 1);  // the agent's
+  EXPECT_EQ(Parse({}).options.sanitize, sassay::v1::SANITIZE_POLICY_FAST);
+  unsetenv("SASSAY_SANITIZE");
+}
+
 TEST_F(OptionsTest, DurationsAndSizesCarryUnits) {
   const CommandLine line = Parse({"--default-run-deadline", "90s", "--max-blob-bytes", "16MB", "--drain=1m30s"});
   EXPECT_EQ(line.kind, CommandKind::kServe);

@@ -38,17 +38,20 @@ class DiagnoseChapter {
   }
 
  private:
-  bool FaultedOrHung() const {
-    if (failure_ == nullptr) return false;
-    const sassay::v1::VerdictStatus status = verdict::StatusOf(failure_->code);
-    return status == sassay::v1::VERDICT_STATUS_RUNTIME_ERROR || status == sassay::v1::VERDICT_STATUS_TIMEOUT;
+  bool FailedAs(sassay::v1::VerdictStatus status) const {
+    return failure_ != nullptr && verdict::StatusOf(failure_->code) == status;
   }
+  bool FaultedOrHung() const {
+    return FailedAs(sassay::v1::VERDICT_STATUS_RUNTIME_ERROR) || FailedAs(sassay::v1::VERDICT_STATUS_TIMEOUT);
+  }
+  // Misused memory is often a fault of the plain run, too (a misaligned address always is); the dump tells.
+  bool MayFault() const { return FaultedOrHung() || FailedAs(sassay::v1::VERDICT_STATUS_SANITIZER_ERROR); }
 
   // Empty if it can be done.
   std::string WhyNot(sassay::v1::Diagnosis kind) const {
     if (chapter_.lane.emulated()) return "the device is emulated; findings and warps tell what it saw";
     if (kind == sassay::v1::DIAGNOSIS_DEBUG) {
-      return FaultedOrHung() ? "" : "no kernel faulted or hung: there is nothing to debug";
+      return MayFault() ? "" : "no kernel faulted or hung: there is nothing to debug";
     }
     if (FaultedOrHung()) return absl::StrCat("the candidate does not run to its end: ", failure_->reason);
     if (failure_ != nullptr && verdict::IsInfrastructure(failure_->code)) return failure_->reason;

@@ -1,0 +1,206 @@
+// What tests of the pipeline share: a lane without processes, an observer that remembers, and a fixture that runs one
+// job.
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_TESTING_PIPELINE_FIXTURE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_TESTING_PIPELINE_FIXTURE_H_
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "common/base/sha256.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "profiler_service/admission/testing/example_bundle.h"
+#include "profiler_service/evaluate/testing/fake_workers.h"
+#include "profiler_service/pipeline/pipeline.h"
+
+namespace sassay::pipeline {
+
+using namespace sassay::v1;  // NOLINT: codes and stages
+using evaluate::Ended;
+using evaluate::FakeKernel;
+using evaluate::Tensors;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A device without processes.
+class FakeLane : public Lane {
+ public:
+  FakeLane(const std::string& kind, FakeKernel kernel)
+      : Lane(uint64_t{140} << 30, 4), specification_(kind + ":0"), kernel_(std::move(kernel)) {
+    device_.set_kind(kind);
+    device_.set_model("NVIDIA H200");
+    device_.set_uuid("GPU-1");
+    device_.set_arch("sm_90a");
+    device_.set_multiprocessors(132);
+    device_.set_memory_bytes(uint64_t{140} << 30);
+  }
+
+  const std::string& specification() const override { return specification_; }
+  const sassay::worker::DeviceDescription& device() const override { return device_; }
+  std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch&) override {
+    return std::make_unique<evaluate::FakeWorkers>(judge_, std::vector<FakeKernel>{kernel_});
+  }
+  absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override {
+    ++sanitized_;
+    EXPECT_TRUE(request.refill_after_setup().ok());
+    EXPECT_EQ(request.regions.size(), 3u);
+    const std::string tool(sanitize::ToolName(request.tool));
+    asked_.push_back(absl::StrCat(tool, " ", request.bundle->plans(0).workload()));
+    sanitize::Sanitization result;
+    result.report = reports_[request.tool];
+    result.report.set_tool(tool);
+    if (result.report.outcome() == SanitizerReport::OUTCOME_UNSPECIFIED) {
+      result.report.set_outcome(SanitizerReport::CLEAN);
+    }
+    if (sanitized_ > lost_sanitizers_) return result;
+    result.report.set_outcome(SanitizerReport::UNAVAILABLE);
+    result.report.set_reason("the runner was lost");
+    result.lost = true;
+    return result;
+  }
+  absl::StatusOr<diagnose::Diagnosed> Diagnose(Diagnosis kind, const wire::CandidateRun& run) override {
+    diagnosed_.push_back(Diagnosis_Name(kind));
+    EXPECT_TRUE(run.refill_after_setup().ok());
+    diagnose::Diagnosed diagnosed;
+    diagnosed.report.set_outcome(DiagnosisReport::DONE);
+    diagnosed.warps.emplace_back().set_state("waiting at a barrier");
+    diagnosed.files.push_back({".ncu-rep", "the report"});
+    return diagnosed;
+  }
+  absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override {
+    verdict::TimingSeen seen;
+    if (++timed_ <= faults_while_timed_) {
+      seen.failure = verdict::Failure{VERDICT_CODE_TRAP, "gemm trapped", {}, {}};
+      seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
+      return seen;
+    }
+    if (timed_ <= lost_timings_) return absl::UnavailableError("the runner was lost: signal 9");
+    for (const FakeKernel& call : timed_calls_) {
+      EXPECT_TRUE(request.sets->Refresh().ok());
+      EXPECT_TRUE(Call(request, call).ok());
+      if (request.sets->Check(/*last=*/true).ok()) continue;
+      seen.failure = request.sets->failure();
+      seen.timing.set_status(sassay::v1::Timing::UNAVAILABLE);
+      seen.timing.set_reason("a timed call gave wrong outputs");
+      return seen;
+    }
+    seen.timing.set_status(sassay::v1::Timing::MEASURED);
+    return seen;
+  }
+  absl::Status Probe(absl::Time, wire::KillSwitch*) override {
+    absl::MutexLock lock(&mutex_);
+    return probe_();
+  }
+
+  // One call of a timed runner.
+  absl::Status Call(const timing::TimingRequest& request, const FakeKernel& kernel) {
+    evaluate::FakeWorkers workers(judge_, {kernel});
+    auto runner = workers.StartRunner(sassay::worker::RUN_MODE_TIMED, absl::InfiniteFuture());
+    if (!runner.ok()) return runner.status();
+    const timing::TensorSet& set = request.sets->sets()[request.sets->Take(1).front()];
+    for (const auto& reply : {(*runner)->Load(*request.bundle, sassay::worker::RUN_MODE_TIMED),
+                              (*runner)->Bind(set.regions, set.descriptors), (*runner)->Steady(1, absl::Seconds(1))}) {
+      if (!reply.ok()) return reply.status();
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<FakeKernel> timed_calls_;
+  int faults_while_timed_ = 0;
+  int lost_timings_ = 0;  // the first of them lose their runner
+  const std::string specification_;
+  sassay::worker::DeviceDescription device_;
+  const FakeKernel kernel_;
+  evaluate::InProcessJudge judge_;
+  // What each tool finds; CLEAN where nothing is said.
+  std::map<sanitize::Tool, SanitizerReport> reports_;
+  std::vector<std::string> asked_;  // "memcheck gemm_n256_k256/M=64"
+  std::vector<std::string> diagnosed_;
+  absl::Mutex mutex_;
+  std::function<absl::Status()> probe_ = [] { return absl::OkStatus(); };
+  int lost_sanitizers_ = 0;  // the first of them lose their runner
+  std::atomic<int> sanitized_{0}, timed_{0};
+};
+
+class RecordingObserver : public JobObserver {
+ public:
+  void StageStarted(Stage stage, absl::string_view) override { started_.push_back(stage); }
+  void StageFinished(const StageReport& report) override { finished_.push_back(report.stage()); }
+  bool cancelled() const override { return cancelled_; }
+
+  std::vector<Stage> started_, finished_;
+  std::atomic<bool> cancelled_{false};
+};
+
+class PipelineTest : public testing::Test {
+ protected:
+  void Build(FakeKernel kernel, const std::string& kind = "cuda") {
+    PipelineParts parts{evaluate::SeedPool("a secret of sixteen bytes")};
+    auto lane = std::make_unique<FakeLane>(kind, std::move(kernel));
+    lane_ = lane.get();
+    parts.lanes.push_back(std::move(lane));
+    parts.usual_run_deadline = usual_run_deadline_;
+    parts.retry_pause = retry_pause_;
+    parts.exclusive = exclusive_;
+    parts.probe_every = absl::Milliseconds(1);
+    parts.catalog = &WorkloadCatalog::BuiltIn();
+    parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
+      return admission::ProvenanceResult{PROVENANCE_VERIFIED, ""};
+    };
+    parts.trusted_bundle = [](absl::string_view) { return absl::NotFoundError("no such reference"); };
+    pipeline_ = std::make_unique<Pipeline>(std::move(parts));
+  }
+
+  static Job MakeJob(const std::string& workload = "gemm_n256_k256/M=64") {
+    Job job;
+    job.bundle_bytes = admission::ExampleBundle().SerializeAsString();
+    job.request.set_bundle_sha256(Sha256Hex(job.bundle_bytes));
+    job.request.set_workload(workload);
+    job.deadline = absl::Now() + absl::Minutes(2);
+    return job;
+  }
+
+  Verdict Run(const Job& job) { return pipeline_->Run(job, observer_); }
+  Verdict Run() { return Run(MakeJob()); }
+
+  static StageReport::Outcome OutcomeOf(const Verdict& verdict, Stage stage) {
+    for (const StageReport& report : verdict.stages()) {
+      if (report.stage() == stage) return report.outcome();
+    }
+    return StageReport::OUTCOME_UNSPECIFIED;
+  }
+
+  static sassay::v1::Finding StorePastC() {
+    sassay::v1::Finding finding;
+    finding.set_code(VERDICT_CODE_OOB_GLOBAL_WRITE);
+    finding.set_message("2-byte store 0 bytes past the end of C by gemm");
+    finding.mutable_where()->set_kernel("gemm");
+    return finding;
+  }
+
+  absl::Duration usual_run_deadline_ = absl::Minutes(10), retry_pause_;
+  bool exclusive_ = false;
+  FakeLane* lane_ = nullptr;
+  std::unique_ptr<Pipeline> pipeline_;
+  RecordingObserver observer_;
+};
+
+inline sassay::worker::RunnerReply StorePastTheEnd(int, Tensors& tensors) {
+  evaluate::GemmRows(tensors, 0, 64);
+  tensors["C"].data()[tensors["C"].size()] ^= 1;
+  return Ended();
+}
+inline sassay::worker::RunnerReply Zeros(int, Tensors& tensors) {
+  std::fill(tensors["C"].begin(), tensors["C"].end(), 0);
+  return Ended();
+}
+inline sassay::worker::RunnerReply Hang(int, Tensors&) {
+  return Ended(sassay::worker::RUN_OUTCOME_TIMEOUT, VERDICT_CODE_KERNEL_TIMEOUT, "gemm did not end by its deadline");
+}
+
+}  // namespace sassay::pipeline
+
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_TESTING_PIPELINE_FIXTURE_H_
