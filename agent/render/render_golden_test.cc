@@ -206,6 +206,67 @@ const char kCompileError[] = R"pb(
   }
 )pb";
 
+const char kDiagnosed[] = R"pb(
+  submission_id: "s42"
+  status: VERDICT_STATUS_TIMEOUT
+  stage: STAGE_EVALUATE
+  code: VERDICT_CODE_KERNEL_TIMEOUT
+  reason: "gemm did not end before its deadline"
+  details {
+    warps {
+      count: 8
+      warp: 1
+      state: "waiting at a barrier"
+      function: ""
+      pc: 640
+      sass: "BAR.SYNC.DEFER_BLOCKING 0x0"
+      where {
+        kernel: "_Z4gemmPKfPf"
+        source_line: "gemm.cu:84"
+        block { x: 0 }
+      }
+    }
+  }
+  sanitizers { tool: "memcheck" version: "2025.3.1.0" outcome: CLEAN workload: "gemm/M=256" wall_ns: 450000000 }
+  sanitizers {
+    tool: "racecheck"
+    version: "2025.3.1.0"
+    outcome: FINDINGS
+    workload: "gemm/M=64"
+    reason: "Write at gemm.cu:9 and Read at gemm.cu:10"
+    advisory { code: VERDICT_CODE_SHARED_RACE }
+    errors: 1
+  }
+  diagnoses {
+    kind: DIAGNOSIS_NCU
+    outcome: DONE
+    version: "2025.3.1.0"
+    summary: "gemm, launch 0: takes 1.66 us, memory 0.64 %"
+    metrics { kernel: "gemm" section: "Occupancy" name: "Achieved Occupancy" unit: "%" value: "11.43" }
+    metrics { kernel: "gemm" section: "Occupancy" name: "Block Limit Registers" unit: "block" value: "16" }
+    advice { kernel: "gemm" rule: "SOLBottleneck" text: "The grid is too small." }
+    artifacts { name: "s42.ncu-rep" sha256: "ab" size_bytes: 144367 }
+  }
+  diagnoses {
+    kind: DIAGNOSIS_HOTSPOTS
+    outcome: DONE
+    hot {
+      kernel: "_Z4gemmPKfPf"
+      pc: 256
+      sass: "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8]"
+      warp_count: 4096
+      thread_count: 131072
+      source_line: "gemm.cu:40"
+      source_text: "wgmma(acc);"
+    }
+  }
+  diagnoses { kind: DIAGNOSIS_DEBUG outcome: UNAVAILABLE reason: "cuda-gdb was not found" }
+)pb";
+
+TEST(RenderGoldenTest, SanitizersAndDiagnosesShowNumbersAdviceAndFiles) {
+  ExpectGolden("diagnosed.txt", RenderVerdict(Parse<v1::Verdict>(kDiagnosed), Style(false)));
+}
+
 TEST(RenderGoldenTest, WrongNumbersShowCountWorstElementAndPattern) {
   ExpectGolden("mismatch.txt", RenderVerdict(Parse<v1::Verdict>(kMismatch), Style(false)));
 }
