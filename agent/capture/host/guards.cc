@@ -135,7 +135,7 @@ const char* ForbidProcesses() {
   // abort() and raise() signal their own process. tkill names a thread, whose process a filter cannot know.
   const auto self = static_cast<scmp_datum_t>(getpid());
   for (int number : {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)}) {
-    failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 1, SCMP_A0(SCMP_CMP_NE, self));
+    failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 1, SCMP_A0(SCMP_CMP_NE, self, 0));
   }
   for (int number : {SCMP_SYS(tkill), SCMP_SYS(pidfd_send_signal)}) {
     failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 0);
@@ -145,7 +145,7 @@ const char* ForbidProcesses() {
   for (int number : {SCMP_SYS(setpgid), SCMP_SYS(setsid), SCMP_SYS(memfd_create)}) {
     failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
   }
-  failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0));
+  failed |= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0(SCMP_CMP_NE, 0, 0));
   // posix_spawn (and so system and popen) blocks all signals around its vfork-like clone: a trap would kill there.
   failed |= seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(clone), 1,
                              SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VFORK, 0));
