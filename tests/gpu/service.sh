@@ -33,6 +33,15 @@ stop_service() {
 }
 trap 'stop_service; rm -rf "$scratch"' EXIT
 
+# conclude NAME STATUS WHAT: the last line of a script, "PASS  NAME: WHAT" or "FAIL  NAME: WHAT", and its exit status.
+conclude() {
+  if [[ $2 == 0 ]]; then echo "PASS  $1: $3"; else echo "FAIL  $1: $3"; fi
+  exit "$2"
+}
+
+# summary: what the latest measure said last.
+summary() { grep -v '^json: ' "$scratch/measured" | tail -n 1; }
+
 # measure EXPERIMENT [flag…]: turns.py against the service; results are added to $out/results.jsonl.
 measure() {
   local experiment=$1 status
@@ -40,7 +49,7 @@ measure() {
   python3 "$(dirname "${BASH_SOURCE[0]}")/turns.py" "$experiment" --package "$package" --service "$address" --pid "$service" \
     --state "$scratch/state" --out "$out" "$@" >"$scratch/measured"
   status=$?
-  cat "$scratch/measured"
+  grep -v '^json: ' "$scratch/measured"
   sed -n 's/^json: //p' "$scratch/measured" >>"$out/results.jsonl"
   return $status
 }

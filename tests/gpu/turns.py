@@ -4,8 +4,10 @@
     turns.py suite       every bundle of the manifest once; what became of it against what must
     turns.py mix         turns as published trajectories have them: most of them fail
     turns.py generation  trajectories whose model needs a while for every turn
-    turns.py beside      right turns, one at a time, with and without a kernel that hangs on another GPU
+    turns.py beside      right turns, one at a time, with and without kernels that hang and fault on another GPU
     turns.py stages      one bundle again and again: where the time of a turn goes
+    turns.py start       one bundle a few times after a fresh start of the service: its speed-up
+    turns.py sharing     one bundle timed alone and beside other stages of other candidates, in turn
     turns.py speed       the examples that promise a share of the library's speed, alone on the GPU
 
 Each prints a short table, then its results as one JSON line that begins with "json: ".
@@ -13,8 +15,8 @@ Each prints a short table, then its results as one JSON line that begins with "j
 
 import argparse
 import concurrent.futures
+import itertools
 import json
-import os
 import pathlib
 import random
 import re
@@ -23,6 +25,8 @@ import subprocess
 import sys
 import threading
 import time
+
+import holdings
 
 # Turns of the paper (FACTS: 13,674 published turns): what fails at once, faults, is wrong, hangs; the rest is right.
 MIX = {"refused": 28, "fault": 25, "wrong": 18, "hang": 12, "right": 17}
@@ -78,11 +82,18 @@ class Client:
     def manifest(self):
         return [Case(*line.split("\t")) for line in (self.package / "manifest.tsv").read_text().splitlines()]
 
-    def submit(self, kind, case, workload=None):
+    def case(self, name, workload=""):
+        found = next((case for case in self.manifest() if case.name == name), None)
+        if found is None:
+            sys.exit(f"{self.package} has no bundle {name}")
+        found.workload = workload or found.workload
+        return found
+
+    def submit(self, kind, case, workload=None, stages=""):
         command = [self.package / "bin/mini-ptx-agent", "submit", self.package / "bundles" / (case.name + ".bundle"),
                    "--workload", workload or case.workload, "--service", self.service, "--json"]
-        if self.stages:
-            command += ["--stages", self.stages]
+        if stages or self.stages:
+            command += ["--stages", stages or self.stages]
         begin = time.monotonic()
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=self.timeout, stdin=subprocess.DEVNULL)
@@ -169,104 +180,6 @@ def suite(client, arguments):
     return failed == 0
 
 
-# ---- what a host is busy with, and what it must be rid of afterwards ----
-
-
-def nvidia_smi(query, what="gpu"):
-    done = subprocess.run(["nvidia-smi", f"--query-{what}={query}", "--format=csv,noheader,nounits"], capture_output=True,
-                          text=True, timeout=20, stdin=subprocess.DEVNULL)
-    return [[field.strip() for field in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
-
-
-class BusyGpus:
-    """Samples NVML's utilization of every GPU while it is entered."""
-
-    def __enter__(self):
-        self.samples = []
-        self.process = subprocess.Popen(["nvidia-smi", "--query-gpu=index,utilization.gpu", "--format=csv,noheader,nounits", "-lms",
-                                         "100"], stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-        self.thread = threading.Thread(target=self.read)
-        self.thread.start()
-        return self
-
-    def read(self):
-        for line in self.process.stdout:
-            fields = line.split(",")
-            if len(fields) == 2 and fields[1].strip().isdigit():
-                self.samples.append((int(fields[0]), int(fields[1])))
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.thread.join()
-
-    def share(self):
-        by_gpu = {}
-        for gpu, percent in self.samples:
-            by_gpu.setdefault(gpu, []).append(percent)
-        return {gpu: round(statistics.mean(percents) / 100, 3) for gpu, percents in sorted(by_gpu.items())}
-
-
-def descendants(pid):
-    children = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, ValueError):
-            continue
-        children.setdefault(parent, []).append(int(entry.name))
-    found, todo = [], [pid]
-    while todo:
-        found.extend(children.get(todo[-1], []))
-        todo.extend(children.get(todo.pop(), []))
-    return found
-
-
-def listed(folder):
-    return sum(1 for _ in pathlib.Path(folder).rglob("*")) if folder and os.path.isdir(folder) else 0
-
-
-def holdings(arguments):
-    """What the service holds right now."""
-    proc = pathlib.Path(f"/proc/{arguments.pid}")
-    return {
-        "gpu_memory_mib": [int(row[0]) for row in nvidia_smi("memory.used")],
-        "gpu_processes": len(nvidia_smi("pid", "compute-apps")),
-        "processes": len(descendants(arguments.pid)),
-        "descriptors": len(list((proc / "fd").iterdir())),
-        "threads": len(list((proc / "task").iterdir())),
-        "scratch_files": listed(os.path.join(arguments.state, "scratch")),
-        "tmp_files": len(os.listdir("/tmp")),
-        "shm_files": len(os.listdir("/dev/shm")),
-    }
-
-
-def settled(arguments, before=None, patience=20.0):
-    """Holdings once they stand still: spare runners come back a moment after the last turn. Stops early where they are `before`'s."""
-    end, last = time.monotonic() + patience, None
-    while time.monotonic() < end:
-        now = holdings(arguments)
-        if now == before or (before is None and now == last):
-            return now
-        last = now
-        time.sleep(1)
-    return last
-
-
-def leaks(before, after):
-    found = []
-    for key, value in after.items():
-        old = before[key]
-        # The driver keeps a few MiB of its own once a context has existed; a lost runner's context is 500. gRPC's threads come and go.
-        slack = {"threads": 8}.get(key, 0)
-        grown = any(new > was + 64 for new, was in zip(value, old)) if isinstance(value, list) else value > old + slack
-        if grown:
-            found.append(f"{key} {old} -> {value}")
-    return found
-
-
 # ---- the published mix ----
 
 
@@ -283,24 +196,33 @@ def drawn(client, arguments):
     return turns
 
 
+def unexpected_turns(turns):
+    """Those that did not end as their kind must; they are shown."""
+    unexpected = [turn for turn in turns if turn.verdict.get("status") not in EXPECTED[turn.kind]]
+    for turn in unexpected:
+        print("UNEXPECTED " + turn.kind + ": " + one_line(turn))
+    return unexpected
+
+
 def mix(client, arguments):
     turns = drawn(client, arguments)
     # What is opened once and stays (NVML's descriptors) is no leak.
     client.submit(*next(turn for turn in turns if turn[0] == "right"))
-    before = settled(arguments)
+    before = holdings.at_rest(arguments.pid, arguments.state)
     begin = time.monotonic()
-    with BusyGpus() as busy, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+    with holdings.BusyGpus() as busy, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         done = list(pool.map(lambda turn: client.submit(*turn), turns))
     seconds = time.monotonic() - begin
-    after = settled(arguments, before)
-    unexpected = [turn for turn in done if turn.verdict.get("status") not in EXPECTED[turn.kind]]
-    for turn in unexpected:
-        print("UNEXPECTED " + turn.kind + ": " + one_line(turn))
+    after, leaked = holdings.left_behind(arguments.pid, arguments.state, before)
+    unexpected = unexpected_turns(done)
     print(f"{'kind':<9} {'turns':>5} {'median s':>9} {'longest s':>9}")
     for kind in MIX:
         times = [turn.seconds for turn in done if turn.kind == kind]
         print(f"{kind:<9} {len(times):>5} {statistics.median(times):>9.2f} {max(times):>9.2f}")
-    leaked = leaks(before, after)
+    stage_seconds = {}
+    for stage in (stage for turn in done for stage in turn.verdict.get("stages", [])):
+        stage_seconds[stage["stage"]] = stage_seconds.get(stage["stage"], 0) + int(stage.get("wall_ns", 0)) / 1e9
+    print("in stages, waiting for the GPU included: " + ", ".join(f"{name.lower()} {value:.1f} s" for name, value in stage_seconds.items()))
     rate = 3600 * len(done) / seconds
     print(f"{len(done)} turns in {seconds:.1f} s: {rate:.0f} turns/hour; GPU busy (NVML) {busy.share()}; "
           f"{len(unexpected)} unexpected; leaked: {', '.join(leaked) or 'nothing'}")
@@ -309,9 +231,13 @@ def mix(client, arguments):
         devices[turn.kind] = devices.get(turn.kind, 0) + turn.device_seconds
     emit({"experiment": "mix", "label": arguments.label, "turns": len(done), "jobs": arguments.jobs, "seconds": round(seconds, 2),
           "turns_per_hour": round(rate), "gpu_busy_share": busy.share(), "unexpected": len(unexpected),
-          "candidate_device_seconds": {kind: round(value, 2) for kind, value in devices.items()}, "before": before, "after": after,
+          "candidate_device_seconds": {kind: round(value, 2) for kind, value in devices.items()},
+          "stage_seconds": {name: round(value, 2) for name, value in stage_seconds.items()}, "before": before, "after": after,
           "leaked": leaked})
-    return not unexpected and not leaked
+    in_time = not arguments.most_seconds or seconds <= arguments.most_seconds
+    if not in_time:
+        print(f"{seconds:.1f} s, at most {arguments.most_seconds} s expected")
+    return not unexpected and not leaked and in_time
 
 
 # ---- trajectories that wait for their model ----
@@ -331,13 +257,13 @@ def generation(client, arguments):
             done.append(client.submit(*turn))
         return done
 
+    # The first right turn of a service is another experiment.
+    client.submit(*next(turn for turn in turns if turn[0] == "right"))
     begin = time.monotonic()
-    with BusyGpus() as busy, concurrent.futures.ThreadPoolExecutor(slots) as pool:
+    with holdings.BusyGpus() as busy, concurrent.futures.ThreadPoolExecutor(slots) as pool:
         done = [turn for lane in pool.map(trajectory, lanes) for turn in lane]
     seconds = time.monotonic() - begin
-    unexpected = [turn for turn in done if turn.verdict.get("status") not in EXPECTED[turn.kind]]
-    for turn in unexpected:
-        print("UNEXPECTED " + turn.kind + ": " + one_line(turn))
+    unexpected = unexpected_turns(done)
     rate = 3600 * len(done) / seconds
     print(f"{arguments.label:<44} {len(done):>5} turns {seconds:>8.1f} s {rate:>8.0f} turns/hour  GPU busy {busy.share()}")
     emit({"experiment": "figure12", "label": arguments.label, "turns": len(done), "trajectories": arguments.trajectories,
@@ -346,42 +272,132 @@ def generation(client, arguments):
     return not unexpected
 
 
-# ---- a hang on another GPU ----
+# ---- trouble on another GPU ----
 
 
 def beside(client, arguments):
-    """On a host with several GPUs a job goes to the emptiest: with one that hangs, the others go elsewhere and do not notice."""
-    cases = {case.name: case for case in client.manifest()}
-    right, hang = cases[MEMBERS["right"][0]], cases[MEMBERS["hang"][0]]
-    client.submit("right", right)
-    alone = [client.submit("right", right) for _ in range(arguments.turns)]
-    accompanied = []
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        hanging = pool.submit(client.submit, "hang", hang)
-        while not hanging.done():
-            accompanied.append(client.submit("right", right))
-    done = alone + accompanied + [hanging.result()]
-    # The last one may have begun when the hang was over.
-    accompanied = accompanied[:-1] or accompanied
-    unexpected = [turn for turn in done if turn.verdict.get("status") not in EXPECTED[turn.kind]]
-    for turn in unexpected:
-        print("UNEXPECTED " + turn.kind + ": " + one_line(turn))
-    without, with_hang = (statistics.median(turn.seconds for turn in turns) for turns in (alone, accompanied))
-    longest = max(turn.seconds for turn in accompanied)
-    print(f"right turn: median {without:.2f} s alone, {with_hang:.2f} s (longest {longest:.2f} s of {len(accompanied)}) while a kernel hangs "
-          f"for {hanging.result().seconds:.1f} s on another GPU")
-    emit({"experiment": "beside", "alone_s": round(without, 3), "beside_hang_s": round(with_hang, 3), "longest_s": round(longest, 3),
-          "turns": len(accompanied), "hang_s": round(hanging.result().seconds, 2), "unexpected": len(unexpected)})
-    return not unexpected and with_hang < 1.3 * without + 0.05
+    """On a host with several GPUs a job goes to the emptiest: with one that hangs or faults, the others go elsewhere and do not notice.
+    Not timed: how long that takes is decided by the samples, not by the neighbour."""
+    right = client.case(MEMBERS["right"][0])
+    troubles = [("hang", client.case("endless_loop")), ("fault", client.case("illegal_address"))]
+
+    def turn(kind, case):
+        return client.submit(kind, case, stages="evaluate,sanitize,evidence")
+
+    # Two at once: both GPUs know the workload afterwards.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda case: turn("right", case), [right, right]))
+    done = alone = [turn("right", right) for _ in range(arguments.turns)]
+    held, lines, rows = True, [], {}
+    for kind, case in troubles:
+        accompanied, trouble = [], []
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            for _ in range(1 if kind == "hang" else 3):
+                pending = pool.submit(turn, kind, case)
+                while not pending.done():
+                    accompanied.append(turn("right", right))
+                trouble.append(pending.result())
+        # The last one may have begun when the trouble was over.
+        accompanied = accompanied[:-1] or accompanied
+        done = done + accompanied + trouble
+        without, beside_it = (statistics.median(t.seconds for t in turns) for turns in (alone, accompanied))
+        longest = max(t.seconds for t in accompanied)
+        held = held and beside_it < 1.3 * without + 0.05
+        lines.append(f"right turn: median {without:.2f} s alone, {beside_it:.2f} s (longest {longest:.2f} s of {len(accompanied)}) beside a "
+                     f"{kind} of {statistics.median(t.seconds for t in trouble):.1f} s on another GPU")
+        rows[kind] = {"alone_s": round(without, 3), "beside_s": round(beside_it, 3), "longest_s": round(longest, 3),
+                      "turns": len(accompanied)}
+    unexpected = unexpected_turns(done)
+    print("\n".join(lines))
+    emit({"experiment": "beside", "unexpected": len(unexpected), **rows})
+    return not unexpected and held
+
+
+# ---- what a speed-up depends on, and must not ----
+
+
+def timed(turn):
+    """The speed-up of a turn; ends the program where it has none."""
+    timing = turn.verdict.get("timing", {})
+    if turn.verdict.get("status") == "CORRECT" and timing.get("status") == "MEASURED" and timing.get("speedup"):
+        return float(timing["speedup"])
+    print(f"UNEXPECTED {one_line(turn)}; timing {timing.get('status')}: {timing.get('reason', '')}")
+    sys.exit(1)
+
+
+def start(client, arguments):
+    case = client.case(arguments.only, arguments.workload)
+    turns = [client.submit("start", case, stages="timing") for _ in range(arguments.turns)]
+    speedups = [timed(turn) for turn in turns]
+    middle = statistics.median(speedups)
+    print(f"{arguments.label}: speed-up {middle:.4f} (of {' '.join(f'{value:.4f}' for value in speedups)}), "
+          f"turns of {' '.join(f'{turn.seconds:.1f}' for turn in turns)} s")
+    emit({"experiment": "start", "label": arguments.label, "candidate": case.name, "workload": case.workload, "speedup": middle,
+          "speedups": speedups, "seconds": [round(turn.seconds, 2) for turn in turns]})
+    return True
+
+
+class Stream:
+    """Submissions of other candidates, one after another in each of `jobs` threads, through every stage but timing."""
+
+    def __init__(self, client, jobs):
+        names = ["gemm_tiled", "gemm_mma_sync", "attention_forward_naive", "scaled"]
+        self.client, self.cases = client, itertools.cycle([client.case(name) for name in names])
+        self.lock, self.stop, self.turns = threading.Lock(), threading.Event(), []
+        self.threads = [threading.Thread(target=self.run) for _ in range(jobs)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def run(self):
+        while not self.stop.is_set():
+            with self.lock:
+                case = next(self.cases)
+            self.turns.append(self.client.submit("stream", case, stages="sanitize,evaluate,evidence"))
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def sharing(client, arguments):
+    case = client.case(arguments.only, arguments.workload)
+
+    def speed():
+        turn = client.submit("timed", case, stages="timing")
+        return timed(turn), float(turn.verdict["timing"]["candidate"]["median_ns"]) / 1000
+
+    speed()
+    alone, accompanied, others = [], [], 0
+    # In turn: a clock that drifts moves both.
+    for _ in range(arguments.turns):
+        alone.append(speed())
+        with Stream(client, arguments.jobs) as stream:
+            accompanied.append(speed())
+        wrong = [turn for turn in stream.turns if not turn.case.expects(turn.verdict)]
+        for turn in wrong:
+            print("UNEXPECTED " + one_line(turn))
+        if wrong or not stream.turns:
+            return False
+        others += len(stream.turns)
+    moved = statistics.median(a[0] for a in accompanied) / statistics.median(a[0] for a in alone) - 1
+    for name, values in (("alone", alone), ("beside others", accompanied)):
+        print(f"{name:<14} speed-up {statistics.median(v[0] for v in values):.4f} of {' '.join(f'{v[0]:.4f}' for v in values)}; "
+              f"call {statistics.median(v[1] for v in values):.1f} us of {' '.join(f'{v[1]:.1f}' for v in values)}")
+    print(f"{others} turns of others moved the speed-up by {100 * moved:+.2f} % (at most 1 % expected)")
+    emit({"experiment": "sharing", "candidate": case.name, "workload": case.workload, "alone": alone, "beside": accompanied,
+          "other_turns": others, "moved": round(moved, 5)})
+    return abs(moved) <= 0.01
 
 
 # ---- where the time of one turn goes ----
 
 
 def stages(client, arguments):
-    case = next(case for case in client.manifest() if case.name == arguments.only)
-    if arguments.workload:
-        case.workload = arguments.workload
+    case = client.case(arguments.only, arguments.workload)
     first = client.submit("first", case)
     done = [client.submit("warm", case) for _ in range(arguments.turns)]
     for turn in [first] + done:
@@ -443,15 +459,15 @@ def speed(client, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=["suite", "mix", "generation", "beside", "stages", "speed"])
+    parser.add_argument("experiment", choices=sorted(EXPERIMENTS))
     parser.add_argument("--package", required=True, help="folder made by tests/gpu/package.sh")
     parser.add_argument("--service", required=True, help="HOST:PORT")
     parser.add_argument("--pid", type=int, default=0, help="the service's process, for what it holds")
     parser.add_argument("--state", default="", help="the service's --state")
     parser.add_argument("--out", default="", help="folder for verdicts.jsonl")
     parser.add_argument("--jobs", type=int, default=4, help="submissions at once")
-    parser.add_argument("--only", default=".", help="suite: names that match; stages: the bundle")
-    parser.add_argument("--workload", default="", help="stages, and right turns of mix: another workload of the bundle")
+    parser.add_argument("--only", default=".", help="suite: names that match; stages, start, sharing: the bundle")
+    parser.add_argument("--workload", default="", help="another workload of the bundle (of right turns, in mix and generation)")
     parser.add_argument("--stages", default="", help="as mini-ptx-agent's --stages; all by default")
     parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1, help="of the order of the mix")
@@ -460,13 +476,15 @@ def main():
     parser.add_argument("--generation-seconds", type=float, default=2.0, help="what the model takes for one turn")
     parser.add_argument("--overlap", action="store_true", help="generation of one trajectory goes on while another is judged")
     parser.add_argument("--turn-timeout", type=float, default=120)
-    parser.add_argument("--most-seconds", type=float, default=0, help="stages: fail where a turn takes longer; 0: any time will do")
+    parser.add_argument("--most-seconds", type=float, default=0, help="stages, mix: fail where a turn, or all of it, takes longer; 0: any time will do")
     parser.add_argument("--label", default="")
     arguments = parser.parse_args()
     client = Client(arguments)
-    run = {"suite": suite, "mix": mix, "generation": generation, "beside": beside, "stages": stages, "speed": speed}[arguments.experiment]
-    sys.exit(0 if run(client, arguments) else 1)
+    sys.exit(0 if EXPERIMENTS[arguments.experiment](client, arguments) else 1)
 
+
+EXPERIMENTS = {"suite": suite, "mix": mix, "generation": generation, "beside": beside, "stages": stages, "start": start, "sharing": sharing,
+               "speed": speed}
 
 if __name__ == "__main__":
     main()
