@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   sassay::diagnose::ReadNcuCsv(text, report).IgnoreError();
   const auto threads = sassay::diagnose::ParseStandingThreads(text);
   for (const auto& [pc, place] : sassay::diagnose::ParsePlaces(text, {0x10, threads.exception_pc})) {
-    static_cast<void>(sassay::diagnose::Doing(place));
+    bool behind = false;
+    static_cast<void>(sassay::diagnose::Doing(place, behind));
   }
   return 0;
 }
