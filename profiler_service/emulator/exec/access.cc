@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/demangle/demangle.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/private_pages.h"
 #include "profiler_service/emulator/exec/racing.h"
 
 namespace sassay::emulator {
@@ -54,8 +55,12 @@ class Resolver {
     }
   }
 
-  // The fault or finding for a lane that may not.
+  // The fault or finding for a lane that may not. A trial only ends: what it does is no news yet.
   bool Refuse(int lane, const Target& target) {
+    if (launch_.pages != nullptr) {
+      launch_.stop = true;
+      return false;
+    }
     const auto code = target.code;
     if (launch_.checked && !launch_.report.Wants(code, inst_.id, block_.index())) return true;
     Misuse misuse;
@@ -95,6 +100,15 @@ class Resolver {
     target.unwritten =
         allocation->unwritten == nullptr ? nullptr : allocation->unwritten + (address - allocation->base);
     target.global = true;
+    if (launch_.pages != nullptr) MakePrivate(target);
+  }
+
+  void MakePrivate(Target& target) {
+    const bool asks_others = facts_.kind == AccessKind::kAtomic ? (inst_.flags & kResultUsed) != 0
+                                                                : facts_.kind == AccessKind::kRead && facts_.atomic;
+    target.host =
+        asks_others ? nullptr : launch_.pages->At(target.host, facts_.bytes, facts_.kind != AccessKind::kRead);
+    target.unwritten = nullptr;
   }
 
   void ExplainGlobal(uint64_t address, Target& target) {

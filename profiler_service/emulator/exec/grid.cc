@@ -1,5 +1,6 @@
 #include "profiler_service/emulator/exec/grid.h"
 
+#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/private_pages.h"
 #include "profiler_service/emulator/pace/estimate.h"
 
 namespace sassay::emulator {
@@ -24,12 +26,35 @@ constexpr uint32_t kShareTurns = 16;     // of a block, before the grid looks at
 constexpr uint32_t kSharesInARow = 256;  // before other blocks
 constexpr uint32_t kSampleTurns = 4;
 constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
+// Of all blocks that a launch tries, which are past its first seconds only a part of its work.
+constexpr double kTrialPart = 0.125;
+constexpr int64_t kTrialHeldBytes = int64_t{64} << 20;
 
-double ThreadSeconds() {
+double Seconds(clockid_t clock) {
   timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+double ThreadSeconds() { return Seconds(CLOCK_THREAD_CPUTIME_ID); }
+
+double ThreadSeconds(std::thread& thread) {
+  clockid_t clock = 0;
+  return pthread_getcpuclockid(thread.native_handle(), &clock) == 0 ? Seconds(clock) : 0;
+}
+
+// A block's run in a world of its own: it reads the launch's memory, and nothing that it does is seen.
+struct Trial {
+  explicit Trial(const LaunchFacts& facts) {
+    static_cast<LaunchFacts&>(launch) = facts;
+    launch.counted = false;
+    launch.pages = &pages;
+    launch.most_held_bytes = kTrialHeldBytes;
+    launch.watch_loops = true;
+  }
+  LaunchContext launch;
+  PrivatePages pages;
+};
 
 // A block, with what the grid knows of it.
 struct Resident {
@@ -37,7 +62,7 @@ struct Resident {
 
   Block block;
   size_t sample = kNoSample;  // its place among the samples
-  bool ahead = false;         // it was started ahead of its turn
+  bool tried = false;         // it is a trial; its turn comes later
   uint32_t shares = 0;        // since it last gave way
   uint64_t began_in = 0;      // the quiet period in which its share began
   uint64_t lived_in = 0;      // the quiet period in which the share before began
@@ -45,8 +70,12 @@ struct Resident {
 };
 
 // The blocks of a launch and who runs them. Workers take new blocks in order; a block that yields goes to the back of
-// the resident ones, and the worker prefers a fresh block while there is room for one. After a while some blocks from
-// all over the grid are tried ahead of their turn, in short shares, for the estimate.
+// the resident ones, and the worker prefers a fresh block while there is room for one.
+//
+// After a while some blocks from all over the grid go first, in short shares, for the estimate. Where all blocks that
+// are left fit at once, as a GPU may begin them in any order, they simply run. Where they do not, no block may do
+// anything before its turn: it might be what earlier blocks wait for in vain on a GPU. Then the samples are trials,
+// which are thrown away; they run again in their turn.
 //
 // Endless: a quiet period is one in which no share ended that had changed memory. When every block that there is has
 // been shown, by a share that lies in the same quiet period, to go round in a circle for as long as memory stays as it
@@ -57,7 +86,8 @@ class Grid {
       : launch_(launch),
         options_(options),
         total_(launch.grid.count()),
-        parallel_(static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(options.threads), total_))),
+        room_(std::max<uint64_t>(options.resident_blocks, 1)),
+        parallel_(static_cast<int>(std::min({static_cast<uint64_t>(options.threads), total_, room_}))),
         started_at_(absl::Now()) {}
 
   GridResult Run();
@@ -69,29 +99,44 @@ class Grid {
   void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
   ResidentPtr Take();
   // Null, or the block that goes on at once.
-  ResidentPtr Finish(ResidentPtr resident, Block::Result result, double seconds);
+  ResidentPtr FinishShare(ResidentPtr resident, Block::Result result, double seconds) ABSL_LOCKS_EXCLUDED(mutex_);
+  void FinishTrial(ResidentPtr resident, Block::Result result, double seconds) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ResidentPtr Finish(ResidentPtr resident, Block::Result result, double seconds) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ResidentPtr TakeWaiting(std::deque<ResidentPtr>& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t NextIndex(size_t& sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ResidentPtr TakeFresh(uint64_t& index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteSample(Resident& resident, Block::Result result, double seconds) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteQuiet(Resident& resident, Block::Result result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckEndless() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(GridResult::Kind kind, std::string message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndAtDeadline(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ChooseSamples() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LimitTrials(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StopTrials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckEstimate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectStandings(const Block& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectCounts(Block& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ == total_ || launch_.stop; }
   bool AllStarted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return started_ == total_; }
-  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return started_ - done_ - ahead_ < std::max<uint64_t>(options_.resident_blocks, 1);
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return started_ - done_ < room_; }
+  bool SamplesGo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return trials_.empty() || !(trials_pause_ || AllStarted());
+  }
+  bool FreshSample() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return samples_started_ < samples_.size() && SamplesGo();
+  }
+  bool WaitingSample() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !waiting_samples_.empty() && SamplesGo(); }
+  bool FreshBlock() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !AllStarted() && HasRoom(); }
+  bool CanTake() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Over() || FreshSample() || WaitingSample() || FreshBlock() || !waiting_.empty();
   }
 
   LaunchContext& launch_;
   const GridOptions options_;
   const uint64_t total_;
+  const uint64_t room_;  // for resident blocks
   const int parallel_;
   const absl::Time started_at_;
+  std::vector<std::thread> workers_;
   absl::Mutex mutex_;
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // the first block that no order has reached yet
   uint64_t started_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -102,7 +147,9 @@ class Grid {
   std::vector<BlockSample> samples_ ABSL_GUARDED_BY(mutex_);
   std::vector<uint64_t> sampled_ ABSL_GUARDED_BY(mutex_);  // their blocks, ascending
   size_t samples_started_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t ahead_ ABSL_GUARDED_BY(mutex_) = 0;  // samples that have not ended: they take nobody's room
+  std::vector<std::unique_ptr<Trial>> trials_ ABSL_GUARDED_BY(mutex_);  // by sample; empty where samples are no trials
+  double trial_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool trials_pause_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<ResidentPtr> waiting_samples_ ABSL_GUARDED_BY(mutex_);
   uint64_t quiet_ ABSL_GUARDED_BY(mutex_) = 1;  // the number of this quiet period
   uint64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;   // blocks shown to go round in it
@@ -110,13 +157,16 @@ class Grid {
 };
 
 GridResult Grid::Run() {
-  std::vector<std::thread> workers;
-  for (int i = 0; i < parallel_; ++i) workers.emplace_back([this] { Work(); });
+  {
+    absl::MutexLock lock(&mutex_);  // nobody takes a block before all are here
+    for (int i = 0; i < parallel_; ++i) workers_.emplace_back([this] { Work(); });
+  }
   Watch();
-  for (std::thread& worker : workers) worker.join();
+  for (std::thread& worker : workers_) worker.join();
   absl::MutexLock lock(&mutex_);
   for (auto* queue : {&waiting_, &waiting_samples_}) {
     for (ResidentPtr& resident : *queue) {
+      if (resident->tried) continue;
       CollectStandings(resident->block);
       CollectCounts(resident->block);
     }
@@ -137,7 +187,7 @@ void Grid::Work() {
       const double before = sampled ? ThreadSeconds() : 0;
       const bool undisturbed = std::exchange(resident->lived_in, resident->began_in) == resident->began_in;
       const Block::Result result = resident->block.Run(sampled ? kSampleTurns : kShareTurns, undisturbed);
-      resident = Finish(std::move(resident), result, sampled ? ThreadSeconds() - before : 0);
+      resident = FinishShare(std::move(resident), result, sampled ? ThreadSeconds() - before : 0);
     }
   }
   absl::MutexLock lock(&mutex_);
@@ -146,32 +196,18 @@ void Grid::Work() {
 
 Grid::ResidentPtr Grid::Take() {
   ResidentPtr resident;
+  LaunchContext* launch = &launch_;
   uint64_t index = 0;
   {
     absl::MutexLock lock(&mutex_);
-    auto available = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return Over() || !AllStarted() || !waiting_.empty() || !waiting_samples_.empty();
-    };
-    mutex_.Await(absl::Condition(&available));
+    mutex_.Await(absl::Condition(this, &Grid::CanTake));
     if (Over()) return nullptr;
-    const bool fresh_sample = samples_started_ < samples_.size();
-    if (!fresh_sample && !waiting_samples_.empty()) return TakeWaiting(waiting_samples_);
-    if (!fresh_sample && (AllStarted() || !HasRoom()) && !waiting_.empty()) return TakeWaiting(waiting_);
-    if (!spare_.empty()) {
-      resident = std::move(spare_.back());
-      spare_.pop_back();
-    } else {
-      resident = std::make_unique<Resident>();
-    }
-    resident->sample = Resident::kNoSample;
-    index = NextIndex(resident->sample);
-    resident->ahead = resident->sample != Resident::kNoSample;
-    ahead_ += resident->ahead ? 1 : 0;
-    resident->shares = 0;
-    resident->lived_in = resident->idle_in = 0;
-    resident->began_in = quiet_;
+    if (!FreshSample() && WaitingSample()) return TakeWaiting(waiting_samples_);
+    if (!FreshSample() && !FreshBlock()) return TakeWaiting(waiting_);
+    resident = TakeFresh(index);
+    if (resident->tried) launch = &trials_[resident->sample]->launch;
   }
-  resident->block.Start(launch_, index);
+  resident->block.Start(*launch, index);
   return resident;
 }
 
@@ -182,19 +218,55 @@ Grid::ResidentPtr Grid::TakeWaiting(std::deque<ResidentPtr>& queue) {
   return resident;
 }
 
-// Samples first; then in order, but for the blocks that are samples.
-uint64_t Grid::NextIndex(size_t& sample) {
-  ++started_;
-  if (samples_started_ < samples_.size()) {
-    sample = samples_started_++;
-    return sampled_[sample];
+// Samples first; then in order, but for the blocks that have run as samples. A trial's block is used for nothing else:
+// what it holds is counted elsewhere.
+Grid::ResidentPtr Grid::TakeFresh(uint64_t& index) {
+  const bool tried = FreshSample() && !trials_.empty();
+  ResidentPtr resident;
+  if (tried || spare_.empty()) {
+    resident = std::make_unique<Resident>();
+  } else {
+    resident = std::move(spare_.back());
+    spare_.pop_back();
   }
-  while (std::binary_search(sampled_.begin(), sampled_.end(), next_)) ++next_;
-  return next_++;
+  resident->sample = FreshSample() ? samples_started_++ : Resident::kNoSample;
+  resident->tried = tried;
+  resident->shares = 0;
+  resident->lived_in = resident->idle_in = 0;
+  resident->began_in = quiet_;
+  if (!tried) ++started_;
+  if (resident->sample != Resident::kNoSample) {
+    index = sampled_[resident->sample];
+    return resident;
+  }
+  while (trials_.empty() && std::binary_search(sampled_.begin(), sampled_.end(), next_)) ++next_;
+  index = next_++;
+  return resident;
+}
+
+Grid::ResidentPtr Grid::FinishShare(ResidentPtr resident, Block::Result result, double seconds) {
+  absl::MutexLock lock(&mutex_);
+  if (!resident->tried) return Finish(std::move(resident), result, seconds);
+  FinishTrial(std::move(resident), result, seconds);
+  return nullptr;
+}
+
+// One that waits, or goes round in a circle, does so in its own world: that share says nothing.
+void Grid::FinishTrial(ResidentPtr resident, Block::Result result, double seconds) {
+  BlockSample& sample = samples_[resident->sample];
+  trial_seconds_ += seconds;
+  if (result == Block::Result::kDone || result == Block::Result::kHadShare || result == Block::Result::kStopped) {
+    sample.seconds += seconds;
+  }
+  sample.ended = result == Block::Result::kDone;
+  if (result == Block::Result::kHadShare) {
+    waiting_samples_.push_back(std::move(resident));
+  } else {
+    trials_[resident->sample]->pages.Clear();
+  }
 }
 
 Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, double seconds) {
-  absl::MutexLock lock(&mutex_);
   NoteQuiet(*resident, result);
   if (resident->sample != Resident::kNoSample) NoteSample(*resident, result, seconds);
   const bool sampled = resident->sample != Resident::kNoSample;
@@ -202,13 +274,13 @@ Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, doubl
   switch (result) {
     case Block::Result::kDone:
       ++done_;
-      ahead_ -= resident->ahead ? 1 : 0;
+      if (Over()) StopTrials();
       last_done_at_ = absl::Now();
       spare_.push_back(std::move(resident));
       break;
     case Block::Result::kHadShare: {
-      const bool go_on = !sampled && samples_started_ == samples_.size() && waiting_samples_.empty() && !launch_.stop &&
-                         ++resident->shares < kSharesInARow;
+      const bool go_on =
+          !sampled && !FreshSample() && !WaitingSample() && !launch_.stop && ++resident->shares < kSharesInARow;
       resident->began_in = quiet_;
       if (go_on) return resident;
       resident->shares = 0;
@@ -271,6 +343,11 @@ void Grid::End(GridResult::Kind kind, std::string message) {
   result_.kind = kind;
   result_.message = std::move(message);
   launch_.stop = true;
+  StopTrials();
+}
+
+void Grid::StopTrials() {
+  for (const auto& trial : trials_) trial->launch.stop = true;
 }
 
 // Sleeps beside the workers and ends the launch when time is up.
@@ -284,6 +361,7 @@ void Grid::Watch() {
     launch_.watch_loops = true;
     if (samples_.empty() && now >= started_at_ + options_.estimate_after / 4) ChooseSamples();
     if (now >= started_at_ + options_.estimate_after) CheckEstimate(now);
+    LimitTrials(now);
     wake = std::min(options_.deadline, now + kLookEvery);
   }
 }
@@ -304,9 +382,19 @@ void Grid::EndAtDeadline(absl::Time now) {
 // Not where memory holds few blocks at once.
 void Grid::ChooseSamples() {
   if (next_ >= total_ || total_ - next_ < 2 * kSampledBlocks) return;
-  if (!options_.residents_as_on_gpu && options_.resident_blocks < 4 * kSampledBlocks) return;
+  if (!options_.residents_as_on_gpu && room_ < 4 * kSampledBlocks) return;
   sampled_ = SpreadIndices(next_, total_, kSampledBlocks);
   samples_.resize(sampled_.size());
+  if (total_ - done_ <= room_) return;
+  for (size_t i = 0; i < samples_.size(); ++i) trials_.push_back(std::make_unique<Trial>(launch_));
+}
+
+// Trials go first while the launch is young; from then on they take a part of the workers' time.
+void Grid::LimitTrials(absl::Time now) {
+  if (trials_.empty() || now < started_at_ + 2 * options_.estimate_after) return;
+  double seconds = 0;
+  for (std::thread& worker : workers_) seconds += ThreadSeconds(worker);
+  trials_pause_ = trial_seconds_ > kTrialPart * seconds;
 }
 
 void Grid::CheckEstimate(absl::Time now) {

@@ -20,12 +20,11 @@ std::string PrintBuffer::Take() {
 }
 
 void LaunchContext::Hold(int64_t bytes) {
-  constexpr int64_t kMostBytes = int64_t{2560} << 20;
-  if ((held_bytes_ += bytes) <= kMostBytes || bytes <= 0) return;
+  if ((held_bytes_ += bytes) <= most_held_bytes || bytes <= 0) return;
   Fail(
       absl::UnimplementedError(absl::StrCat("emulator lacks memory: registers and local memory of the resident warps "
                                             "take more than ",
-                                            kMostBytes, " bytes")));
+                                            most_held_bytes, " bytes")));
 }
 
 void LaunchContext::Fault(Misuse misuse) {

@@ -39,8 +39,10 @@ class PrintBuffer {
   bool capped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Written before the launch starts, read by all its threads; the members from `stop` on are thread-safe in themselves.
-struct LaunchContext {
+class PrivatePages;
+
+// Written before the launch starts, read by all its threads.
+struct LaunchFacts {
   const Program* program = nullptr;
   const Code* kernel = nullptr;
   const GlobalMemory* memory = nullptr;
@@ -50,7 +52,15 @@ struct LaunchContext {
   uint64_t grid_workspace = 0;  // what %envreg1 and %envreg2 tell of; 0 unless cooperative
   bool checked = false;
   bool counted = false;
+  // Of a trial (private_pages.h): what it writes to global memory. A trial ends (`stop`) where it asks what other
+  // blocks have done: from there on its way is not the one that it will go when its turn has come.
+  PrivatePages* pages = nullptr;
+  // Host memory for registers and stacks of all warps.
+  int64_t most_held_bytes = int64_t{2560} << 20;
+};
 
+// Thread-safe, but for what LaunchFacts says.
+struct LaunchContext : LaunchFacts {
   std::atomic<bool> stop{false};
   std::atomic<bool> watch_loops{false};      // the launch has run for long enough to look for endless loops
   std::atomic<int64_t> copies_under_way{0};  // of all blocks, and their groups
@@ -59,8 +69,8 @@ struct LaunchContext {
 
   uint32_t shared_bytes() const { return program->dynamic_shared_base - kSharedBase + dynamic_shared_bytes; }
 
-  // Counts host memory for the registers and stacks of all warps; past the bound the launch ends, for want of memory
-  // of ours.
+  // Counts host memory for the registers and stacks of all warps; past `most_held_bytes` the launch ends, for want of
+  // memory of ours.
   void Hold(int64_t bytes);
   // Ends the launch for a reason that is the candidate's (a trap, an assertion, a fault); the lowest block's counts.
   void Fault(Misuse misuse);

@@ -43,6 +43,7 @@ class Loader {
   absl::Status LayOutRegisters(Code& code);
   absl::Status LayOutVariables(Code& code);
   absl::Status DecodeFunction(Code& code);
+  static void MarkUsedResults(Code& code);
   absl::Status DecodeInstruction(Code& code, const ptx::Instruction& source);
   uint32_t OpcodeIndex(absl::string_view opcode);
 
@@ -272,6 +273,23 @@ absl::Status Loader::DecodeInstruction(Code& code, const ptx::Instruction& sourc
   return absl::OkStatus();
 }
 
+void Loader::MarkUsedResults(Code& code) {
+  std::vector<bool> read(code.register_count);
+  const auto note = [&read](uint32_t index) {
+    if (index < read.size()) read[index] = true;
+  };
+  for (const Inst& inst : code.insts) {
+    if (inst.guarded) note(inst.guard_index);
+    for (int i = 0; i < inst.sources; ++i) note(inst.o[inst.destinations + i].index);
+  }
+  for (Inst& inst : code.insts) {
+    for (int i = 0; i < inst.destinations; ++i) {
+      const uint32_t index = inst.o[i].index;
+      if (index < read.size() && read[index]) inst.flags |= kResultUsed;
+    }
+  }
+}
+
 absl::Status Loader::DecodeFunction(Code& code) {
   for (const ptx::Instruction& source : code.source->code) RETURN_IF_ERROR(DecodeInstruction(code, source));
   code.branch_tables = code.source->branch_tables;
@@ -286,6 +304,7 @@ absl::Status Loader::DecodeFunction(Code& code) {
     inst.id = static_cast<uint32_t>(program_.insts.size());
     program_.insts.emplace_back(&code, &inst);
   }
+  MarkUsedResults(code);
   return absl::OkStatus();
 }
 

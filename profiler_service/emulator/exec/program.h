@@ -55,11 +55,12 @@ struct Operand {
 };
 
 enum InstFlag : uint16_t {
-  kSync = 1,        // lanes gather here; lanes whose guard is false go on first
-  kTaintStops = 2,  // results count as initialised whatever the operands were
-  kTaintOwn = 4,    // the handler deals with uninitialised operands itself
-  kBranches = 16,   // its guard decides the way
-  kSpins = 8,       // what a waiting loop polls with (atomics, volatile loads, nanosleep)
+  kSync = 1,         // lanes gather here; lanes whose guard is false go on first
+  kTaintStops = 2,   // results count as initialised whatever the operands were
+  kTaintOwn = 4,     // the handler deals with uninitialised operands itself
+  kBranches = 16,    // its guard decides the way
+  kSpins = 8,        // what a waiting loop polls with (atomics, volatile loads, nanosleep)
+  kResultUsed = 32,  // some instruction of the function reads what it writes
 };
 
 struct Inst {
