@@ -149,6 +149,28 @@ TEST_P(FeaturesTest, WarpWideInstructionsSeeAllLanes) {
   }
 }
 
+TEST_P(FeaturesTest, ArmsOfABranchMakeWarpWideInstructionsTogether) {
+  const uint64_t out = emulated_.Allocate(32 * 5 * 4);
+  ASSERT_RAN(emulated_.Run("warp_wide_in_both_arms", {1, 1, 1}, {32, 1, 1}, {Bytes(out)}));
+  const auto result = emulated_.Download<uint32_t>(out, 32 * 5);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    const uint32_t from = lane + 5 < 32 ? lane + 5 : lane;
+    const uint32_t value = from % 3 == 0 ? 1000 + from : 2000 + 2 * from;
+    EXPECT_EQ(result[lane * 5], lane % 3 == 0 ? value : value * 10) << lane;
+    EXPECT_EQ(result[lane * 5 + 1], lane + 5 < 32) << lane;
+    EXPECT_EQ(result[lane * 5 + 2], 0xffu) << lane;
+    EXPECT_EQ(result[lane * 5 + 3], 0xfu << (lane / 4 * 4)) << lane;
+    EXPECT_EQ(result[lane * 5 + 4], 496u) << lane;
+  }
+}
+
+TEST_P(FeaturesTest, BarriersThatAreNotAlignedTakeLanesFromBothArms) {
+  const uint64_t out = emulated_.Allocate(64 * 4);
+  ASSERT_RAN(emulated_.Run("barrier_in_both_arms", {1, 1, 1}, {64, 1, 1}, {Bytes(out)}));
+  const auto result = emulated_.Download<int>(out, 64);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(result[i], i % 2 ? (i ^ 33) + 100 : (i ^ 33) * 2) << i;
+}
+
 TEST_P(FeaturesTest, BarriersReduceAndForgetWhoLeft) {
   const uint64_t out = emulated_.Upload(std::vector<int>(128, -1));
   ASSERT_RAN(emulated_.Run("barriers", {1, 1, 1}, {128, 1, 1}, {Bytes(out)}));

@@ -237,6 +237,12 @@ TEST_F(FindingsTest, WarpBarriersWithOtherMasksNeverMeet) {
   EXPECT_EQ(finding.where().source_line(), FaultLine("meet_with_other_masks"));
 }
 
+TEST_F(FindingsTest, ArmsThatShuffleOtherwiseWaitForOneAnotherInVain) {
+  const uint64_t out = checked_.Allocate(32 * 4, "out");
+  First(checked_.Run("shuffle_otherwise_in_the_other_arm", {1, 1, 1}, {32, 1, 1}, {Bytes(out)}),
+        sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE);
+}
+
 // ---- volatile ----
 
 TEST_F(FindingsTest, VolatileStoresOfDifferentValuesRace) {

@@ -139,6 +139,8 @@ void Block::ReportDivergence(uint32_t id, Warp& warp) {
     }
     const Inst& here = first->frame->code->insts[first->pc];
     const Inst& there = split.frame->code->insts[split.pc];
+    // Without .aligned the lanes of a warp may wait at different barrier instructions.
+    if (here.c == 0 && there.c == 0) continue;
     constexpr auto kCode = sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE;
     if (!launch_->report.Wants(kCode, here.id, index_)) return;
     Misuse misuse;

@@ -61,6 +61,7 @@ enum InstFlag : uint16_t {
   kBranches = 16,    // its guard decides the way
   kSpins = 8,        // what a waiting loop polls with (atomics, volatile loads, nanosleep)
   kResultUsed = 32,  // some instruction of the function reads what it writes
+  kJoins = 64,       // lanes make it together from different places; its last source is the member mask
 };
 
 struct Inst {

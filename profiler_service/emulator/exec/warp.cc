@@ -170,50 +170,6 @@ int Warp::Best(bool deferred) const {
   return best;
 }
 
-// Lanes that wait for the same members at bar.warp.sync, wherever each of them does, pass it together.
-bool Warp::WakeMet() {
-  bool woken = false;
-  for (const Split& split : splits_) {
-    if (split.state != Split::kWarpSync || !split.meets) continue;
-    const auto together = [wanted = split.wanted](const Split& other) {
-      return other.state == Split::kWarpSync && other.meets && other.wanted == wanted;
-    };
-    uint32_t present = 0;
-    for (const Split& other : splits_) present |= together(other) ? other.mask : 0;
-    if ((split.wanted & live_ & ~present) != 0) continue;
-    for (Split& other : splits_) {
-      if (!together(other)) continue;
-      other.state = Split::kReady;
-      other.meets = false;
-      ++other.pc;
-    }
-    woken = true;
-  }
-  return woken;
-}
-
-bool Warp::WakeGathered() {
-  bool woken = false;
-  for (Split& split : splits_) {
-    if (split.state != Split::kWarpSync || (split.wanted & live_ & ~split.mask) != 0) continue;
-    split.state = Split::kReady;
-    woken = true;
-  }
-  return woken;
-}
-
-// No split can run: the lanes at the first warp-wide instruction go on without those that cannot come.
-bool Warp::ForceProgress() {
-  Split* first = nullptr;
-  for (Split& split : splits_) {
-    if (split.state == Split::kWarpSync && (first == nullptr || split.pc < first->pc)) first = &split;
-  }
-  if (first == nullptr) return false;
-  first->state = Split::kReady;
-  first->forced = true;
-  return true;
-}
-
 // Chooses the split to run. False if none can.
 bool Warp::Select() {
   if (splits_.size() > 1) {
@@ -222,7 +178,7 @@ bool Warp::Select() {
   }
   if (live_ == 0) return false;
   WakeGathered();
-  if (splits_.size() > 1 && WakeMet()) MergeSplits();
+  if (splits_.size() > 1 && (WakeMet() || RunJoined())) MergeSplits();
   int best = Best(false);
   if (best < 0 && (best = Best(true)) >= 0) {
     for (Split& split : splits_) split.deferred = false;
@@ -451,36 +407,6 @@ Flow Warp::Return(const std::vector<LocalSlot>* results_of_call) {
   std::erase_if(splits_, [](const Split& split) { return split.mask == 0; });
   current_ = 0;
   return Flow::kRedirected;
-}
-
-bool Warp::Gathered(uint32_t members) {
-  if (splits_.size() > 1) block_.NoteOutside();
-  Split& split = splits_[current_];
-  const uint32_t missing = members & live_ & ~split.mask;
-  if (missing == 0) return true;
-  if (std::exchange(split.forced, false)) {
-    const Inst& inst = split.frame->code->insts[split.pc];
-    constexpr auto kCode = sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE;
-    if (checked_ && launch_->report.Wants(kCode, inst.id, block_.index())) {
-      Misuse misuse;
-      misuse.code = kCode;
-      misuse.message = absl::StrCat(launch_->program->opcodes[inst.opcode], " names lanes 0x", absl::Hex(members),
-                                    ", of which 0x", absl::Hex(missing), " never arrive");
-      misuse.where = PlaceOf(inst, std::countr_zero(split.mask));
-      launch_->report.Add(std::move(misuse));
-    }
-    return true;
-  }
-  split.state = Split::kWarpSync;
-  split.wanted = members;
-  split.meets = false;
-  return false;
-}
-
-bool Warp::Met(uint32_t members) {
-  if (Gathered(members)) return true;
-  splits_[current_].meets = true;
-  return false;
 }
 
 Flow Warp::WaitAtBarrier(uint32_t barrier) {

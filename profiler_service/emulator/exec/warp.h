@@ -63,8 +63,10 @@ struct Split {
 // the text goes first, so that splits meet again where the text joins; splits at one place merge. As on Volta and
 // later, every split makes progress: one that polls (atomics, volatile or acquire loads, nanosleep in a loop) or loops
 // for very long gives way to the others, so spin locks between lanes of one warp end. `.sync` instructions wait until
-// the lanes they name have arrived; if those can never arrive the present lanes go on alone, as hardware does, and a
-// checked launch reports it. The order depends on the program alone: runs are deterministic within a block.
+// the lanes they name have arrived; those that only ask for the same qualifiers and member mask (shfl, vote, match,
+// redux, elect, bar.warp.sync) meet from different places. If lanes can never arrive the present ones go on alone, as
+// hardware does, and a checked launch reports it. The order depends on the program alone: runs are deterministic within
+// a block.
 //
 // Life cycle: Start, then Run until done; reusable. Thread-compatible.
 class Warp {
@@ -139,7 +141,8 @@ class Warp {
   // Enters `callee`; arguments and results are the caller's local slots.
   Flow Call(const Inst& inst, const Code& callee, const std::vector<LocalSlot>& arguments);
   Flow Return(const std::vector<LocalSlot>* results_of_call);
-  // Whether the lanes of mask() that `members` names are all here; if not the split waits: return Flow::kBlocked.
+  // Whether the lanes that `members` names are all here; if not the split waits: return Flow::kBlocked. Where the
+  // instruction kJoins, lanes that wait at others of its kind count, too.
   bool Gathered(uint32_t members);
   // The same for bar.warp.sync, which lanes may reach at different places of the program (PTX ISA, sm_70 and later).
   bool Met(uint32_t members);
@@ -191,6 +194,9 @@ class Warp {
   void MergeSplits();
   bool WakeGathered();
   bool WakeMet();
+  bool RunJoined();
+  void Join(const std::vector<size_t>& together, uint32_t present);
+  const Inst& InstOf(const Split& split) const;
   bool ForceProgress();
   int Best(bool deferred) const;
   void ChooseMergePoint();

@@ -251,6 +251,27 @@ TEST(HalfOpsTest, FusedProductsRoundOnce) {
   EXPECT_EQ(HalfToFloat(d[0]), 1.0f + 0x1p-9f + 0x1p-10f);
 }
 
+// Expected values as an H200 gives them.
+TEST(ConvertOpsTest, PackingClampsEachAndKeepsWhatFitsOfTheThird) {
+  const std::vector<int32_t> a = {1, -1, 300, -40000}, b = {2, 100, -300, 70000};
+  const std::vector<uint32_t> c = {0x12345678, 0xffffffff, 0, 0x80000001};
+  const auto pack = [&](const std::string& opcode) {
+    return Evaluate<uint32_t, int32_t, int32_t, uint32_t>(opcode, a, b, c);
+  };
+  EXPECT_THAT(pack("cvt.pack.sat.u16.s32 %d, %a, %b;"),
+              testing::ElementsAre(0x00010002u, 0x00000064u, 0x012c0000u, 0x0000ffffu));
+  EXPECT_THAT(pack("cvt.pack.sat.s16.s32 %d, %a, %b;"),
+              testing::ElementsAre(0x00010002u, 0xffff0064u, 0x012cfed4u, 0x80007fffu));
+  EXPECT_THAT(pack("cvt.pack.sat.u8.s32.b32 %d, %a, %b, %c;"),
+              testing::ElementsAre(0x56780102u, 0xffff0064u, 0x0000ff00u, 0x000100ffu));
+  EXPECT_THAT(pack("cvt.pack.sat.s8.s32.b32 %d, %a, %b, %c;"),
+              testing::ElementsAre(0x56780102u, 0xffffff64u, 0x00007f80u, 0x0001807fu));
+  EXPECT_THAT(pack("cvt.pack.sat.u4.s32.b32 %d, %a, %b, %c;"),
+              testing::ElementsAre(0x34567812u, 0xffffff0fu, 0x000000f0u, 0x0000010fu));
+  EXPECT_THAT(pack("cvt.pack.sat.s2.s32.b32 %d, %a, %b, %c;"),
+              testing::ElementsAre(0x23456785u, 0xfffffffdu, 0x00000006u, 0x00000019u));
+}
+
 TEST(ConvertOpsTest, FloatToIntegerClampsAndRounds) {
   const std::vector<float> a = {1.5f, 2.5f, -1.5f, 3e9f, -3e9f, NAN, 0.49f, -0.51f};
   EXPECT_THAT(Evaluate<int32_t>("cvt.rni.s32.f32 %d, %a;", a),

@@ -200,6 +200,18 @@ extern "C" __global__ void meet_with_other_masks(int* out) {
   }
 }
 
+// Other qualifiers: the arms wait for one another in vain.
+extern "C" __global__ void shuffle_otherwise_in_the_other_arm(int* out) {
+  int value = threadIdx.x;
+  if (threadIdx.x % 2) {
+    asm volatile("shfl.sync.up.b32 %0, %0, 1, 0, 0xffffffff;" : "+r"(value));
+  } else {
+    asm volatile("shfl.sync.bfly.b32 %0, %0, 1, 31, 0xffffffff;" : "+r"(value));
+    value *= 2;
+  }
+  out[threadIdx.x] = value;
+}
+
 // ---- volatile ----
 
 // Each warp takes the box for its own: volatile makes no order among them.

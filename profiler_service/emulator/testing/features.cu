@@ -197,3 +197,52 @@ extern "C" __global__ void halves(const float* in, __half* h, __nv_bfloat162* b)
   __nv_bfloat162 p = __floats2bfloat162_rn(in[i], in[i + 32]);
   b[i] = __hfma2(p, p, p);
 }
+// The arms of a branch make each warp-wide instruction together: same qualifiers, same mask, other places.
+extern "C" __global__ void warp_wide_in_both_arms(unsigned* out) {
+  const unsigned lane = threadIdx.x, full = 0xffffffff;
+  unsigned shuffled = 0, votes = 0, alike = 0, sum = 0;
+  bool inside = false;
+  if (lane % 3 == 0) {
+    const unsigned value = 1000 + lane;
+    for (unsigned i = 0; i < lane; ++i) sum = sum * 3 + i;
+    asm volatile("{ .reg .pred p; shfl.sync.down.b32 %0|p, %2, 5, 31, 0xffffffff; selp.u32 %1, 1, 0, p; }"
+                 : "=r"(shuffled), "=r"(sum)
+                 : "r"(value));
+    inside = sum != 0;
+    asm volatile("{ .reg .pred p; setp.lt.u32 p, %1, 8; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
+                 : "=r"(votes)
+                 : "r"(lane));
+    asm volatile("match.any.sync.b32 %0, %1, 0xffffffff;" : "=r"(alike) : "r"(lane / 4));
+    asm volatile("redux.sync.add.u32 %0, %1, %2;" : "=r"(sum) : "r"(lane), "r"(full));
+  } else {
+    const unsigned value = 2000 + 2 * lane;
+    asm volatile("{ .reg .pred p; shfl.sync.down.b32 %0|p, %2, %3, 31, 0xffffffff; selp.u32 %1, 1, 0, p; }"
+                 : "=r"(shuffled), "=r"(sum)
+                 : "r"(value), "r"(5));
+    inside = sum != 0;
+    asm volatile("{ .reg .pred p; setp.ge.u32 p, %1, 8; vote.sync.ballot.b32 %0, !p, 0xffffffff; }"
+                 : "=r"(votes)
+                 : "r"(lane));
+    asm volatile("match.any.sync.b32 %0, %1, 0xffffffff;" : "=r"(alike) : "r"(lane / 4));
+    asm volatile("redux.sync.add.u32 %0, %1, %2;" : "=r"(sum) : "r"(lane), "r"(full));
+    shuffled *= 10;
+  }
+  out[lane * 5] = shuffled;
+  out[lane * 5 + 1] = inside;
+  out[lane * 5 + 2] = votes;
+  out[lane * 5 + 3] = alike;
+  out[lane * 5 + 4] = sum;
+}
+// Not aligned: the lanes of a warp may wait at different instructions.
+extern "C" __global__ void barrier_in_both_arms(int* out) {
+  __shared__ int box[64];
+  if (threadIdx.x % 2) {
+    box[threadIdx.x] = threadIdx.x;
+    asm volatile("barrier.sync 1;" ::: "memory");
+    out[threadIdx.x] = box[threadIdx.x ^ 33];
+  } else {
+    box[threadIdx.x] = threadIdx.x + 100;
+    asm volatile("barrier.sync 1;" ::: "memory");
+    out[threadIdx.x] = box[threadIdx.x ^ 33] * 2;
+  }
+}

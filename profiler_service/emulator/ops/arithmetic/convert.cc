@@ -242,6 +242,39 @@ absl::Status DecodeFp8(Decoder& d) {
   return d.Lacks();
 }
 
+// cvt.pack.sat: a above b, each clamped to `a` bits; below 16 bits, what fits of c above both. `b`: signed.
+Flow Pack(Warp& warp, const Inst& inst) {
+  const int bits = static_cast<int>(inst.a);
+  const int64_t least = inst.b != 0 ? -(int64_t{1} << (bits - 1)) : 0, most = least + (int64_t{1} << bits) - 1;
+  const int32_t* a = warp.In<int32_t>(inst.o[1]);
+  const int32_t* b = warp.In<int32_t>(inst.o[2]);
+  const uint32_t* c = inst.sources == 3 ? warp.In<uint32_t>(inst.o[3]) : nullptr;
+  const auto clamped = [&](int32_t value) {
+    return static_cast<uint32_t>(std::clamp<int64_t>(value, least, most)) & ((1u << bits) - 1);
+  };
+  Map<uint32_t>(warp, inst.o[0], [&](int i) {
+    const uint32_t pair = clamped(a[i]) << bits | clamped(b[i]);
+    return c == nullptr ? pair : pair | c[i] << 2 * bits;
+  });
+  return Flow::kNext;
+}
+
+absl::Status DecodePack(Decoder& d) {
+  static constexpr struct {
+    absl::string_view name;
+    uint32_t bits;
+  } kWidths[] = {{"16", 16}, {"8", 8}, {"4", 4}, {"2", 2}};
+  const absl::string_view to = d.Part(3);
+  if (!d.Has("sat") || to.empty() || (to[0] != 'u' && to[0] != 's') || d.Part(4) != "s32") return d.Lacks();
+  for (const auto& width : kWidths) {
+    if (to.substr(1) == width.name) d.inst().a = width.bits;
+  }
+  d.inst().b = to[0] == 's';
+  if (d.inst().a == 16) return Regular(d, Pack, Type::kB32, {Type::kS32, Type::kS32});
+  if (d.inst().a == 0 || d.Part(5) != "b32") return d.Lacks();
+  return Regular(d, Pack, Type::kB32, {Type::kS32, Type::kS32, Type::kB32});
+}
+
 bool ParseRounding(const Decoder& d, Facts& facts) {
   static constexpr struct {
     absl::string_view name;
@@ -263,7 +296,8 @@ bool ParseRounding(const Decoder& d, Facts& facts) {
 bool IsFp8(Type type) { return type == Type::kE4m3x2 || type == Type::kE5m2x2; }
 
 absl::Status DecodeCvt(Decoder& d) {
-  if (d.Has("pack") || d.types().size() != 2) return d.Lacks();
+  if (d.Part(1) == "pack") return DecodePack(d);
+  if (d.types().size() != 2) return d.Lacks();
   Facts facts;
   facts.to = d.type(0);
   facts.from = d.type(1);

@@ -9,7 +9,7 @@
 namespace sassay::emulator {
 namespace {
 
-// Inst::a is 1 for bar.red.and and 2 for bar.red.or; Inst::b is 1 for those that wait.
+// Inst::a is 1 for bar.red.and and 2 for bar.red.or; Inst::b is 1 for those that wait; Inst::c is 1 for aligned ones.
 struct BarrierFacts {
   bool has_count = false;
   bool has_predicate = false;
@@ -62,6 +62,7 @@ absl::Status DecodeBarrier(Decoder& d) {
   if (reduces) RETURN_IF_ERROR(d.Predicate(d.operand(at)));
   if (arrives && !facts.has_count) return d.Malformed("a thread count");
   d.inst().b = !arrives;
+  d.inst().c = d.Part(0) == "bar" || d.Has("aligned");
   d.Attach(facts);
   return d.Set(ArriveAtBarrier, kSync | kTaintStops);
 }

@@ -66,7 +66,7 @@ absl::Status DecodeShuffle(Decoder& d) {
   RETURN_IF_ERROR(d.Destination(*destinations[0], 4));
   if (destinations.size() == 2) RETURN_IF_ERROR(d.Destination(*destinations[1], 0));
   for (size_t i = 1; i <= 4; ++i) RETURN_IF_ERROR(d.Source(d.operand(i), Type::kB32));
-  return d.Set(Shuffle, kSync | kTaintStops);
+  return d.Set(Shuffle, kSync | kJoins | kTaintStops);
 }
 
 enum VoteMode : uint32_t { kAll, kAny, kUni, kBallot };
@@ -100,7 +100,7 @@ absl::Status DecodeVote(Decoder& d) {
   RETURN_IF_ERROR(d.Destination(d.operand(0), d.inst().a == kBallot ? 4 : 0));
   RETURN_IF_ERROR(d.Predicate(d.operand(1)));
   RETURN_IF_ERROR(d.Source(d.operand(2), Type::kB32));
-  return d.Set(Vote, kSync | kTaintStops);
+  return d.Set(Vote, kSync | kJoins | kTaintStops);
 }
 
 // match.any and match.all: `a` 1 for all.
@@ -133,7 +133,7 @@ absl::Status DecodeMatch(Decoder& d) {
   if (destinations.size() == 2) RETURN_IF_ERROR(d.Destination(*destinations[1], 0));
   RETURN_IF_ERROR(d.Source(d.operand(1), type));
   RETURN_IF_ERROR(d.Source(d.operand(2), Type::kB32));
-  return d.Set(SizeOf(type) == 8 ? Match<uint64_t> : Match<uint32_t>, kSync | kTaintStops);
+  return d.Set(SizeOf(type) == 8 ? Match<uint64_t> : Match<uint32_t>, kSync | kJoins | kTaintStops);
 }
 
 enum ReduceMode : uint32_t { kAdd, kMin, kMax, kAnd, kOr, kXor };
@@ -177,7 +177,7 @@ absl::Status DecodeReduce(Decoder& d) {
   RETURN_IF_ERROR(d.Destination(d.operand(0), 4));
   RETURN_IF_ERROR(d.Source(d.operand(1), Type::kB32));
   RETURN_IF_ERROR(d.Source(d.operand(2), Type::kB32));
-  return d.Set(Reduce, kSync | kTaintStops);
+  return d.Set(Reduce, kSync | kJoins | kTaintStops);
 }
 
 Flow ActiveMask(Warp& warp, const Inst& inst) {
@@ -209,7 +209,7 @@ absl::Status DecodeElect(Decoder& d) {
   RETURN_IF_ERROR(d.Destination(*destinations[0], 4));
   RETURN_IF_ERROR(d.Destination(*destinations[1], 0));
   RETURN_IF_ERROR(d.Source(d.operand(1), Type::kB32));
-  return d.Set(Elect, kSync | kTaintStops);
+  return d.Set(Elect, kSync | kJoins | kTaintStops);
 }
 
 }  // namespace
