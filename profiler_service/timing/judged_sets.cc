@@ -92,6 +92,7 @@ absl::Status JudgedSets::Refresh() {
     RETURN_IF_ERROR(Fill(next_++ % static_cast<uint32_t>(sets_.size())));
     ++renewed_;
   }
+  used_.clear();
   return absl::OkStatus();
 }
 
@@ -102,6 +103,7 @@ std::vector<uint32_t> JudgedSets::Chosen(bool last) {
   for (const uint32_t set : candidates) {
     if (std::bernoulli_distribution(Slow() ? 0.5 : kCheckShare)(secret_)) chosen.push_back(set);
   }
+  if (candidates.empty() && last && options_.any_seed) candidates.assign(used_.begin(), used_.end());
   if (chosen.empty() && last && !candidates.empty()) chosen.push_back(candidates[secret_() % candidates.size()]);
   std::shuffle(chosen.begin(), chosen.end(), secret_);
   return chosen;

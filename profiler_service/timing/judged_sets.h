@@ -93,7 +93,7 @@ class JudgedSets : public TimedSets {
   std::mt19937_64 secret_;
   std::vector<std::unique_ptr<evaluate::JudgeCase>> cases_;
   std::vector<TensorSet> sets_;
-  // Sets that a call has worked on since they were filled.
+  // Sets that a call of this round has worked on: what earlier ones left right excuses no later one.
   std::set<uint32_t> used_;
   // The set that holds evaluate's first case.
   uint32_t known_ = 0;

@@ -128,6 +128,22 @@ TEST_F(JudgedSetsTest, SlowJudgeRenewsFewerSetsAndChecksTheOneItKnows) {
   EXPECT_GE(sets_->checked_calls(), 4u);
 }
 
+// How slow the judge is depends on the host; that a kernel rests must be seen on any.
+TEST_F(JudgedSetsTest, KernelThatRestsInTheLastRoundIsFoundOutByASlowJudge) {
+  for (const int calls : {1, 4}) {
+    Make(4);
+    tick_ = absl::Milliseconds(400);
+    for (int round = 0; round < 6; ++round) {
+      ASSERT_TRUE(sets_->Refresh().ok());
+      Call(calls, evaluate::HonestGemm);
+      ASSERT_TRUE(sets_->Check(false).ok()) << sets_->failure()->reason;
+    }
+    ASSERT_TRUE(sets_->Refresh().ok());
+    Call(calls, [](int, Tensors&) { return evaluate::Ended(); });
+    EXPECT_FALSE(sets_->Check(true).ok()) << calls << " calls";
+  }
+}
+
 TEST_F(JudgedSetsTest, LostJudgeIsOurs) {
   Make(1);
   judge_.Kill();

@@ -30,8 +30,9 @@ class FakeRunner : public CandidateRunner {
     for (const auto& [address, size] : mappings_) munmap(address, size);
   }
 
-  absl::StatusOr<RunnerReply> Load(const sassay::v1::Bundle& bundle, sassay::worker::RunMode) override {
+  absl::StatusOr<RunnerReply> Load(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode) override {
     plan_ = bundle.plans(0);
+    mode_ = mode;
     return load_reply_;
   }
 
@@ -50,6 +51,7 @@ class FakeRunner : public CandidateRunner {
   absl::StatusOr<RunnerReply> Setup(uint64_t, absl::Duration) override { return Ended(); }
 
   absl::StatusOr<RunnerReply> Steady(uint64_t, absl::Duration) override {
+    if (mode_ == sassay::worker::RUN_MODE_TIMED) PoisonOutputs();
     RunnerReply reply = kernel_(calls_++, tensors_);
     // What a lost runner looks like to a stage.
     if (reply.outcome() == sassay::worker::RUN_OUTCOME_UNSPECIFIED) return absl::UnavailableError("runner: signal 9");
@@ -60,9 +62,19 @@ class FakeRunner : public CandidateRunner {
   void Kill() override {}
 
  private:
+  // As the runner does before every timed call.
+  void PoisonOutputs() {
+    for (const sassay::v1::Buffer& buffer : plan_.buffers()) {
+      if (buffer.kind() != sassay::v1::BUFFER_KIND_OUTPUT) continue;
+      const absl::Span<char> output = tensors_[buffer.name()];
+      std::fill(output.begin(), output.end(), '\x5a');
+    }
+  }
+
   const FakeKernel kernel_;
   const RunnerReply load_reply_;
   sassay::v1::LaunchPlan plan_;
+  sassay::worker::RunMode mode_ = sassay::worker::RUN_MODE_UNSPECIFIED;
   std::vector<std::pair<char*, size_t>> mappings_;
   Tensors tensors_;
   int calls_ = 0;
