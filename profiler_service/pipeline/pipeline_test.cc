@@ -415,7 +415,7 @@ TEST_F(PipelineTest, ADigestThatWedgesTwoDevicesAloneIsBarred) {
   });
   lane_->probe_ = [&] { return broken.exchange(false) ? absl::UnavailableError("no context") : absl::OkStatus(); };
   EXPECT_EQ(Run().status(), VERDICT_STATUS_TIMEOUT);
-  lane_->device_.set_uuid("GPU-2");
+  lane_->ExchangeDevice("GPU-2");
   const Verdict second = Run();
   EXPECT_EQ(second.status(), VERDICT_STATUS_TIMEOUT);
   EXPECT_THAT(second.details().notes(), Contains(HasSubstr("GPU-2 takes no runner")));
@@ -434,7 +434,7 @@ TEST_F(PipelineTest, DeadDevicesBarNobody) {
   });
   lane_->probe_ = [&] { return dead.exchange(false) ? absl::UnavailableError("no context") : absl::OkStatus(); };
   for (const char* uuid : {"GPU-1", "GPU-2", "GPU-3"}) {
-    lane_->device_.set_uuid(uuid);
+    lane_->ExchangeDevice(uuid);
     const Verdict verdict = Run();
     EXPECT_EQ(verdict.status(), VERDICT_STATUS_INFRA_ERROR);
     EXPECT_EQ(verdict.code(), VERDICT_CODE_RUNNER_LOST);

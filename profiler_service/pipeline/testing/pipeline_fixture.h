@@ -3,6 +3,8 @@
 #ifndef SASSAY_PROFILER_SERVICE_PIPELINE_TESTING_PIPELINE_FIXTURE_H_
 #define SASSAY_PROFILER_SERVICE_PIPELINE_TESTING_PIPELINE_FIXTURE_H_
 
+#include <atomic>
+#include <deque>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -30,16 +32,24 @@ class FakeLane : public Lane {
  public:
   FakeLane(const std::string& kind, FakeKernel kernel)
       : Lane(uint64_t{140} << 30, 4), specification_(kind + ":0"), kernel_(std::move(kernel)) {
-    device_.set_kind(kind);
-    device_.set_model("NVIDIA H200");
-    device_.set_uuid("GPU-1");
-    device_.set_arch("sm_90a");
-    device_.set_multiprocessors(132);
-    device_.set_memory_bytes(uint64_t{140} << 30);
+    sassay::worker::DeviceDescription& device = devices_.emplace_back();
+    device.set_kind(kind);
+    device.set_model("NVIDIA H200");
+    device.set_uuid("GPU-1");
+    device.set_arch("sm_90a");
+    device.set_multiprocessors(132);
+    device.set_memory_bytes(uint64_t{140} << 30);
+    device_ = &device;
   }
 
   const std::string& specification() const override { return specification_; }
-  const sassay::worker::DeviceDescription& device() const override { return device_; }
+  const sassay::worker::DeviceDescription& device() const override { return *device_; }
+  // The lane gets another device of the same kind; whoever still reads the former's description may go on.
+  void ExchangeDevice(const std::string& uuid) {
+    sassay::worker::DeviceDescription& device = devices_.emplace_back(*device_);
+    device.set_uuid(uuid);
+    device_ = &device;
+  }
   std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch&) override {
     return std::make_unique<evaluate::FakeWorkers>(judge_, std::vector<FakeKernel>{kernel_});
   }
@@ -112,7 +122,8 @@ class FakeLane : public Lane {
   int faults_while_timed_ = 0;
   int lost_timings_ = 0;  // the first of them lose their runner
   const std::string specification_;
-  sassay::worker::DeviceDescription device_;
+  std::deque<sassay::worker::DeviceDescription> devices_;  // changed by the test's thread alone
+  std::atomic<const sassay::worker::DeviceDescription*> device_ = nullptr;
   const FakeKernel kernel_;
   evaluate::InProcessJudge judge_;
   // What each tool finds; CLEAN where nothing is said.
