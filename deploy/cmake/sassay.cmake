@@ -136,6 +136,26 @@ function(sassay_benchmark name)
   add_dependencies(bench run_${name})
 endfunction()
 
+# sassay_test_kernels(NAME SOURCE testdata/x.cu FORM ptx|cubin ARCH compute_90): kernels that tests load, as x.ptx or x.cubin
+# beside the test programs, with which they are installed.
+function(sassay_test_kernels name)
+  cmake_parse_arguments(ARG "" "SOURCE;FORM;ARCH" "" ${ARGN})
+  get_filename_component(folder ${ARG_SOURCE} DIRECTORY)
+  get_filename_component(file ${ARG_SOURCE} NAME)
+  get_filename_component(stem ${ARG_SOURCE} NAME_WE)
+  set(image ${CMAKE_BINARY_DIR}/tests/${stem}.${ARG_FORM})
+  # The path in the line table is the file's name alone: the same wherever it is built.
+  add_custom_command(
+    OUTPUT ${image}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/tests
+    COMMAND ${SASSAY_NVCC} -${ARG_FORM} -lineinfo -arch=${ARG_ARCH} -o ${image} ${file}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${folder}
+    DEPENDS ${ARG_SOURCE}
+    COMMENT "nvcc ${file}")
+  add_custom_target(${name} DEPENDS ${image})
+  install(FILES ${image} DESTINATION tests COMPONENT gpu_tests EXCLUDE_FROM_ALL)
+endfunction()
+
 # sassay_cuda_module(NAME SOURCE module.cu): device code of our own as a library. nvcc makes one fatbin of it, with SASS for
 # sm_90a and PTX that the driver compiles for any GPU since sm_80; the program finds its bytes between the symbols NAME_begin
 # and NAME_end. Arithmetic is exactly what the source says (no contraction), so that CPU and GPU give the same bits.

@@ -8,6 +8,12 @@
 
 #include <cstdint>
 
+#ifdef __CUDACC__
+#define SASSAY_HOST_DEVICE __host__ __device__
+#else
+#define SASSAY_HOST_DEVICE
+#endif
+
 namespace sassay::judge::gpu {
 
 // An element type, as kernels know it.
@@ -25,6 +31,24 @@ enum class Element : uint32_t {
   kUint8,
   kBool,
 };
+
+// Bytes of one.
+SASSAY_HOST_DEVICE constexpr uint32_t WidthOf(Element element) {
+  switch (element) {
+    case Element::kFloat64:
+    case Element::kInt64:
+      return 8;
+    case Element::kFloat32:
+    case Element::kInt32:
+      return 4;
+    case Element::kFloat16:
+    case Element::kBfloat16:
+    case Element::kInt16:
+      return 2;
+    default:
+      return 1;
+  }
+}
 
 // Threads of a block, in every kernel.
 inline constexpr uint32_t kThreads = 256;

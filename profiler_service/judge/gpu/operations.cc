@@ -4,23 +4,6 @@
 
 namespace sassay::judge::gpu {
 
-uint64_t WidthOf(Element element) {
-  switch (element) {
-    case Element::kFloat64:
-    case Element::kInt64:
-      return 8;
-    case Element::kFloat32:
-    case Element::kInt32:
-      return 4;
-    case Element::kFloat16:
-    case Element::kBfloat16:
-    case Element::kInt16:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
 absl::StatusOr<Operand> OperandOf(Kernels& kernels, const Tensor& tensor, int64_t count) {
   Operand operand;
   operand.tensor = tensor;

@@ -11,8 +11,6 @@
 
 namespace sassay::judge::gpu {
 
-uint64_t WidthOf(Element element);
-
 // The address of an element.
 inline device::DeviceAddress At(const Tensor& tensor, int64_t index) {
   return tensor.address + static_cast<uint64_t>(index) * WidthOf(tensor.element);

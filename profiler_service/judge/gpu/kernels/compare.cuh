@@ -79,7 +79,7 @@ __device__ inline void CompareElement(const CompareArguments& a, ComparePartial&
 extern "C" __global__ void __launch_bounds__(kThreads) sassay_compare(CompareArguments a) {
   ComparePartial partial{};
   partial.worst_badness = partial.worst_error = -1;
-  const uint32_t width = Width(a.of.output);
+  const uint32_t width = WidthOf(a.of.output);
   for (int64_t i = First(); i < static_cast<int64_t>(a.of.count); i += Stride()) CompareElement(a, partial, i, width);
   ReduceBlock(partial, [](ComparePartial& x, const ComparePartial& y) {
     x.error_squares += y.error_squares;

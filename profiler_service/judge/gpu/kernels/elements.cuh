@@ -166,23 +166,6 @@ __device__ inline void Store(Element element, uint64_t base, int64_t i, double v
   }
 }
 
-__device__ inline uint32_t Width(Element element) {
-  switch (element) {
-    case Element::kFloat64:
-    case Element::kInt64:
-      return 8;
-    case Element::kFloat32:
-    case Element::kInt32:
-      return 4;
-    case Element::kFloat16:
-    case Element::kBfloat16:
-    case Element::kInt16:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
 // The raw bits of an element.
 __device__ inline uint64_t Bits(uint32_t width, uint64_t base, int64_t i) {
   switch (width) {

@@ -82,7 +82,7 @@ __device__ inline Chunk Read(const Operand& operand, const Place& place, int64_t
   const int64_t stride = place.along_depth ? operand.depth_stride : operand.outer_stride;
   const bool inside = place.along_depth ? outer + place.outer < operand.outer && depth + place.depth + 8 <= end
                                         : depth + place.depth < end && outer + place.outer + 8 <= operand.outer;
-  const uint32_t width = Width(operand.element);
+  const uint32_t width = WidthOf(operand.element);
   const uint64_t address = operand.base + first * width;
   if (inside && stride == 1 && address % 16 == 0) {
     element = operand.element;
@@ -145,7 +145,7 @@ __device__ inline void MultiplyTiles(double (&c)[8][2][4], const double* a_tile,
 
 __device__ inline void StoreTile(const ProductArguments& p, const double (&c)[8][2][4], int64_t row0, int64_t column0) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, member = lane % 4;
-  const uint64_t base = p.c + blockIdx.z * p.c_batch * Width(p.c_element);
+  const uint64_t base = p.c + blockIdx.z * p.c_batch * WidthOf(p.c_element);
 #pragma unroll
   for (int column = 0; column < 8; ++column) {
 #pragma unroll
@@ -173,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) sassay_product(Product
   if (p.triangle == Triangle::kResult && column0 >= p.first_row + row0 + kTile) return;
   if (p.triangle == Triangle::kRows) end = min(end, p.first_row + row0 + kTile);
   if (p.triangle == Triangle::kDepth) begin = max(int64_t{0}, row0 - p.first_row) / kDepth * kDepth;
-  const Operand a{p.a + blockIdx.z * p.a_batch * Width(p.a_element), p.a_element, p.m, p.a_row, p.a_depth};
-  const Operand b{p.b + blockIdx.z * p.b_batch * Width(p.b_element), p.b_element, p.n, p.b_column, p.b_depth};
+  const Operand a{p.a + blockIdx.z * p.a_batch * WidthOf(p.a_element), p.a_element, p.m, p.a_row, p.a_depth};
+  const Operand b{p.b + blockIdx.z * p.b_batch * WidthOf(p.b_element), p.b_element, p.n, p.b_column, p.b_depth};
   const Place a_place = PlaceOf(a), b_place = PlaceOf(b);
   double c[8][2][4] = {};
   Element a_holds, b_holds;
