@@ -10,6 +10,7 @@
 #include "common/toolchain/toolchain.h"
 #include "common/toolchain/vendor_libraries.h"
 #include "profiler_service/pipeline/process_lane.h"
+#include "profiler_service/wire/gpu_nodes.h"
 
 namespace sassay::pipeline {
 namespace {
@@ -51,6 +52,7 @@ absl::StatusOr<wire::WorkerOptions> JudgeOptions(const ServicePipelineOptions& o
     judge.argv.push_back(directory.string());
   }
   judge.environment = JudgeEnvironment();
+  judge.environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   return judge;
 }
 
@@ -127,7 +129,9 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
 absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, const LaneTools& tools,
                                        PipelineParts& parts) {
   if (options.devices.empty()) return absl::InvalidArgumentError("expected at least one device, got none");
-  for (const std::string& device : options.devices) {
+  for (const std::string& given : options.devices) {
+    // From here on a GPU is its UUID: indices shift when another one falls off the bus.
+    const std::string device = wire::StableName(given);
     ASSIGN_OR_RETURN(wire::WorkerOptions judge_options, JudgeOptions(options, device));
     ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge, JudgeSupervisor::Start(judge_options, kJudgeStart));
     judges_.push_back(judge.get());

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/runner/fake_runner.h"
 #include "profiler_service/wire/kill_switch.h"
 
@@ -75,6 +76,32 @@ TEST(RunnerPool, RunnerThatCannotStartIsUnavailable) {
   EXPECT_EQ(pool.Acquire("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).status().code(),
             absl::StatusCode::kUnavailable);
   EXPECT_GE(pool.deaths(), 1u);
+}
+
+TEST(RunnerPool, DeviceOnWhichNoRunnerComesUpKeepsNoOtherWaiting) {
+  RunnerPool pool(FakeRunnerOptions());
+  pool.Keep("cuda:silent", worker::RUN_MODE_PLAIN, 1);
+  EXPECT_FALSE(pool.AwaitSpareForTest("cuda:silent", worker::RUN_MODE_PLAIN, SteadyNow() + absl::Milliseconds(200)));
+  pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);
+  EXPECT_TRUE(pool.AwaitSpareForTest(kDevice, worker::RUN_MODE_PLAIN, SteadyNow() + absl::Seconds(20)));
+}
+
+TEST(RunnerPool, FreshRunnerIsTheOneThatTheNextCallerGets) {
+  RunnerPool pool(FakeRunnerOptions());
+  EXPECT_TRUE(pool.AddFresh(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_FALSE(pool.AwaitSpareForTest(kDevice, worker::RUN_MODE_PLAIN, absl::InfinitePast())) << "none is to be kept";
+  pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);
+  ASSERT_TRUE(pool.AwaitSpareForTest(kDevice, worker::RUN_MODE_PLAIN, SteadyNow() + absl::Seconds(20)));
+  const RunnerPool::Quiet quiet(pool, kDevice);
+  pool.KillSparesForTest();
+  ASSERT_TRUE(pool.AddFresh(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_TRUE(pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_EQ(pool.deaths(), 0u) << "the spare from before, which is dead, was not tried";
+}
+
+TEST(RunnerPool, ADeviceThatTakesNoRunnerIsSaidWhenAFreshOneIsAskedFor) {
+  RunnerPool pool(FakeRunnerOptions());
+  EXPECT_EQ(pool.AddFresh("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(RunnerPool, QuietDeviceStillServesCallers) {

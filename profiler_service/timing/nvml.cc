@@ -152,7 +152,15 @@ absl::StatusOr<ClockReading> ClockReader::Read(absl::string_view uuid, absl::Dur
 }
 
 absl::StatusOr<ClockReading> ReadClock(absl::string_view uuid, absl::Duration timeout) {
-  static auto* const reader = new ClockReader(ReadNow);
+  static auto* const mutex = new absl::Mutex;
+  static auto* const readers = new std::map<std::string, std::unique_ptr<ClockReader>>;
+  ClockReader* reader;
+  {
+    absl::MutexLock lock(mutex);
+    std::unique_ptr<ClockReader>& of_this_gpu = (*readers)[std::string(uuid)];
+    if (of_this_gpu == nullptr) of_this_gpu = std::make_unique<ClockReader>(ReadNow);
+    reader = of_this_gpu.get();
+  }
   return reader->Read(uuid, timeout);
 }
 

@@ -48,7 +48,7 @@ class ClockReader {
 };
 
 // Reads the clock of the GPU with `uuid` ("GPU-…") from NVML, as ClockReader does. UNAVAILABLE where there is no
-// libnvidia-ml. Thread-safe.
+// libnvidia-ml. A GPU whose driver hangs keeps no other one's clock from being read. Thread-safe.
 absl::StatusOr<ClockReading> ReadClock(absl::string_view uuid, absl::Duration timeout = absl::Seconds(2));
 
 }  // namespace sassay::timing

@@ -26,7 +26,12 @@ struct GpuNode {
 std::vector<GpuNode> ListGpuNodes(const std::filesystem::path& root = "/");
 
 // The GPU that "cuda:N" or "cuda:GPU-…" stands for; absent if there is none.
+// By UUID no other GPU's node is touched: opening one that is lost may hang.
 absl::optional<GpuNode> FindGpu(absl::string_view device, const std::filesystem::path& root = "/");
+
+// "cuda:GPU-…" for "cuda:N": what means the same GPU inside a sandbox that shows one only, and after another one has
+// fallen off the bus. Any other specification, and a GPU that is not there, as it came.
+std::string StableName(absl::string_view device, const std::filesystem::path& root = "/");
 
 }  // namespace sassay::wire
 

@@ -58,5 +58,20 @@ TEST_F(GpuNodesTest, GpuIsFoundByIndexAndByUuidAndNothingElse) {
   EXPECT_FALSE(FindGpu("emulated:sm_90a", root()).has_value());
 }
 
+TEST_F(GpuNodesTest, StableNameStillMeansTheSameGpuWhenAnotherOneIsLost) {
+  AddGpu("0000:1b:00.0", 0, "GPU-a", true);
+  AddGpu("0000:3b:00.0", 1, "GPU-b", true);
+  const std::string second = StableName("cuda:1", root());
+  EXPECT_EQ(second, "cuda:GPU-b");
+  fs::remove(root() / "dev/nvidia0");
+  EXPECT_EQ(FindGpu(second, root())->node, (root() / "dev/nvidia1").string());
+  EXPECT_EQ(StableName(second, root()), second);
+}
+
+TEST_F(GpuNodesTest, WhatIsNoGpuOfThisHostKeepsItsName) {
+  EXPECT_EQ(StableName("cuda:7", root()), "cuda:7");
+  EXPECT_EQ(StableName("emulated:sm_90a", root()), "emulated:sm_90a");
+}
+
 }  // namespace
 }  // namespace sassay::wire

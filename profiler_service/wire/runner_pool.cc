@@ -22,6 +22,7 @@ namespace sassay::wire {
 namespace {
 
 constexpr absl::Duration kLongestBackoff = absl::Minutes(1);
+constexpr absl::Duration kKeepSurplus = absl::Seconds(3);
 
 // All that a runner inherits: where the driver's libraries are, and lazily loading nothing.
 std::map<std::string, std::string> RunnerEnvironment() {
@@ -32,12 +33,6 @@ std::map<std::string, std::string> RunnerEnvironment() {
   const char* libraries = std::getenv("LD_LIBRARY_PATH");
   if (libraries != nullptr) environment["LD_LIBRARY_PATH"] = libraries;
   return environment;
-}
-
-// Inside the sandbox the runner sees one GPU only, so that indices differ: it is told the UUID.
-std::string StableName(absl::string_view device) {
-  const absl::optional<GpuNode> gpu = FindGpu(device);
-  return gpu.has_value() && !gpu->uuid.empty() ? absl::StrCat("cuda:", gpu->uuid) : std::string(device);
 }
 
 // Where CUPTI is, free of symbolic links; empty where there is none. The runner then says so itself.
@@ -92,10 +87,6 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOption
   return runner;
 }
 
-RunnerPool::RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {
-  refiller_ = std::thread([this] { Refill(); });
-}
-
 RunnerPool::~RunnerPool() {
   {
     absl::MutexLock lock(&mutex_);
@@ -103,12 +94,14 @@ RunnerPool::~RunnerPool() {
     changed_.SignalAll();
   }
   stop_.Pull();
-  refiller_.join();
+  for (auto& [device, refiller] : refillers_) refiller.join();
 }
 
 void RunnerPool::Keep(absl::string_view device, sassay::worker::RunMode mode, uint32_t count) {
   absl::MutexLock lock(&mutex_);
-  shelves_[Key(std::string(device), mode)].wanted = count;
+  const std::string name(device);
+  shelves_[Key(name, mode)].wanted = count;
+  if (refillers_.count(name) == 0) refillers_.emplace(name, [this, name] { Refill(name); });
   changed_.SignalAll();
 }
 
@@ -122,6 +115,21 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Acquire(absl::string_v
   auto runner = StartRunner(options_, device, mode, deadline, kill_switch);
   if (!runner.ok()) return Note(std::string(device), runner.status());
   return runner;
+}
+
+absl::Status RunnerPool::AddFresh(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline,
+                                  KillSwitch* kill_switch) {
+  auto runner = StartRunner(options_, device, mode, deadline, kill_switch);
+  if (!runner.ok()) return Note(std::string(device), runner.status());
+  std::unique_ptr<RunnerClient> too_many;
+  absl::MutexLock lock(&mutex_);
+  Shelf& shelf = shelves_[Key(std::string(device), mode)];
+  shelf.spares.push_back(*std::move(runner));
+  shelf.surplus_until = SteadyNow() + kKeepSurplus;
+  if (shelf.wanted > 0 && shelf.spares.size() <= shelf.wanted + 1) return absl::OkStatus();
+  too_many = std::move(shelf.spares.front());
+  shelf.spares.erase(shelf.spares.begin());
+  return absl::OkStatus();
 }
 
 absl::Status RunnerPool::Note(const std::string& device, const absl::Status& status) {
@@ -152,10 +160,18 @@ void RunnerPool::KillSparesForTest() {
   }
 }
 
-absl::optional<RunnerPool::Key> RunnerPool::NextNeed() {
+bool RunnerPool::AwaitSpareForTest(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline) {
+  absl::MutexLock lock(&mutex_);
+  const Key key(std::string(device), mode);
+  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !shelves_[key].spares.empty(); };
+  return AwaitUntil(mutex_, absl::Condition(&there), deadline);
+}
+
+absl::optional<RunnerPool::Key> RunnerPool::NextNeed(const std::string& device) {
+  if (quiet_.count(device) != 0) return absl::nullopt;
   const absl::Time now = SteadyNow();
   for (const auto& [key, shelf] : shelves_) {
-    if (shelf.spares.size() < shelf.wanted && quiet_.count(key.first) == 0 && shelf.retry_at <= now) return key;
+    if (key.first == device && shelf.spares.size() < shelf.wanted && shelf.retry_at <= now) return key;
   }
   return absl::nullopt;
 }
@@ -163,7 +179,7 @@ absl::optional<RunnerPool::Key> RunnerPool::NextNeed() {
 void RunnerPool::Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerClient>> runner) {
   absl::MutexLock lock(&mutex_);
   Shelf& shelf = shelves_[key];
-  starting_.clear();
+  busy_.erase(key.first);
   changed_.SignalAll();
   if (runner.ok()) {
     shelf.spares.push_back(*std::move(runner));
@@ -175,16 +191,37 @@ void RunnerPool::Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerCli
   shelf.backoff = std::min(shelf.backoff * 2, kLongestBackoff);
 }
 
-void RunnerPool::Refill() {
+std::unique_ptr<RunnerClient> RunnerPool::TakeSurplus(const std::string& device) {
+  if (quiet_.count(device) != 0) return nullptr;
+  for (auto& [key, shelf] : shelves_) {
+    if (key.first != device || shelf.spares.size() <= shelf.wanted || SteadyNow() < shelf.surplus_until) continue;
+    auto oldest = std::move(shelf.spares.front());
+    shelf.spares.erase(shelf.spares.begin());
+    return oldest;
+  }
+  return nullptr;
+}
+
+void RunnerPool::Refill(const std::string& device) {
   for (;;) {
     absl::optional<Key> need;
+    std::unique_ptr<RunnerClient> surplus;
     {
       absl::MutexLock lock(&mutex_);
-      while (!stopping_ && !(need = NextNeed()).has_value()) changed_.WaitWithTimeout(&mutex_, absl::Seconds(1));
+      while (!stopping_ && !(need = NextNeed(device)).has_value() && (surplus = TakeSurplus(device)) == nullptr) {
+        changed_.WaitWithTimeout(&mutex_, absl::Seconds(1));
+      }
       if (stopping_) return;
-      starting_ = need->first;
+      busy_.insert(device);
     }
-    Shelve(*need, StartRunner(options_, need->first, need->second, absl::InfiniteFuture(), &stop_));
+    if (need.has_value()) {
+      Shelve(*need, StartRunner(options_, need->first, need->second, absl::InfiniteFuture(), &stop_));
+      continue;
+    }
+    surplus.reset();
+    absl::MutexLock lock(&mutex_);
+    busy_.erase(device);
+    changed_.SignalAll();
   }
 }
 
@@ -198,7 +235,7 @@ RunnerPool::Quiet::Quiet(RunnerPool& pool, std::string device, KillSwitch* kill_
   });
   absl::MutexLock lock(&pool_.mutex_);
   ++pool_.quiet_[device_];
-  while (pool_.starting_ == device_ && !cancelled) pool_.changed_.Wait(&pool_.mutex_);
+  while (pool_.busy_.count(device_) != 0 && !cancelled) pool_.changed_.Wait(&pool_.mutex_);
 }
 
 RunnerPool::Quiet::~Quiet() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -57,12 +58,12 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOption
 
 // Hands out runners. Thread-safe. Destruction kills the spares.
 //
-// A thread of its own starts spares, so that no job's thread has to live as long as a runner, and stops trying for a
-// while (one second, doubling to a minute) when a device refuses. Acquire never depends on it: without a spare it
-// starts a runner itself.
+// A thread for each device starts spares, so that no job's thread has to live as long as a runner and a device that
+// hangs keeps no other one waiting. It stops trying for a while (one second, doubling to a minute) when its device
+// refuses. Acquire never depends on it: without a spare it starts a runner itself.
 class RunnerPool {
  public:
-  explicit RunnerPool(RunnerPoolOptions options);
+  explicit RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {}
   ~RunnerPool();
 
   const RunnerPoolOptions& options() const { return options_; }
@@ -75,8 +76,16 @@ class RunnerPool {
   absl::StatusOr<std::unique_ptr<RunnerClient>> Acquire(absl::string_view device, sassay::worker::RunMode mode,
                                                         absl::Time deadline, KillSwitch* kill_switch = nullptr);
 
+  // Starts a runner whatever there is already, and puts it where the next Acquire takes it: proof that the device takes
+  // one, and none is wasted. One more than Keep asked for is kept for a few seconds; where it asked for none, it is
+  // ended at once. Failures as Acquire's.
+  absl::Status AddFresh(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline,
+                        KillSwitch* kill_switch = nullptr);
+
   // Ends the spares as a crash would, without the pool's knowledge.
   void KillSparesForTest();
+  // Waits for a spare to be there; whether it came before `deadline`.
+  bool AwaitSpareForTest(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline);
 
   // Runners that could not start, and spares that died while they waited.
   uint64_t deaths() const { return deaths_; }
@@ -101,13 +110,17 @@ class RunnerPool {
     uint32_t wanted = 0;
     std::vector<std::unique_ptr<RunnerClient>> spares;
     absl::Time retry_at = absl::InfinitePast();
+    absl::Time surplus_until = absl::InfinitePast();
     absl::Duration backoff = absl::Seconds(1);
   };
 
-  void Refill();
+  // A device's thread.
+  void Refill(const std::string& device) ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<RunnerClient> TakeSpare(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The shelf that needs a spare now, if any.
-  absl::optional<Key> NextNeed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The device's shelf that needs a spare now, if any.
+  absl::optional<Key> NextNeed(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A spare of the device that is one too many, and has been for a while; null if there is none.
+  std::unique_ptr<RunnerClient> TakeSurplus(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerClient>> runner) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Counts and logs a runner that was not to be had.
@@ -121,10 +134,10 @@ class RunnerPool {
   KillSwitch stop_;
   std::map<Key, Shelf> shelves_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> quiet_ ABSL_GUARDED_BY(mutex_);
-  // The device on which the thread is starting a spare right now.
-  std::string starting_ ABSL_GUARDED_BY(mutex_);
+  // Devices on which a spare is being started or ended right now.
+  std::set<std::string> busy_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread refiller_;
+  std::map<std::string, std::thread> refillers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sassay::wire
