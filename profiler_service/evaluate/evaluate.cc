@@ -46,6 +46,7 @@ class Evaluator {
   Evaluator(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan)
       : context_(context), seeds_(seeds), plan_(plan) {
     evaluation_.seen_.replay_id = seeds.replay_id();
+    evaluation_.device_deadline_ = context.device_deadline;
   }
 
   Evaluation Run() {
@@ -60,7 +61,9 @@ class Evaluator {
     evaluation_.notes_ = first.notes_;
     evaluation_.device_ns_ = first.device_ns_;
     evaluation_.seen_.failure = Attempt();
-    if (!evaluation_.seen_.failure.has_value()) evaluation_.seen_.failure = Unproven(*first.seen_.failure);
+    if (!evaluation_.seen_.failure.has_value() && !WasHasty(first)) {
+      evaluation_.seen_.failure = Unproven(*first.seen_.failure);
+    }
     return std::move(evaluation_);
   }
 
@@ -73,6 +76,11 @@ class Evaluator {
     MaybeFailure failure = Attempt();
     if (failure.has_value() && failure->code == sassay::v1::VERDICT_CODE_QUEUE_DEADLINE) return lost;
     return failure;
+  }
+
+  bool WasHasty(const Evaluation& first) const {
+    return first.device_deadline_ < context_.device_deadline &&
+           verdict::StatusOf(first.seen_.failure->code) == sassay::v1::VERDICT_STATUS_TIMEOUT;
   }
 
   static verdict::Failure Unproven(const verdict::Failure& first) {

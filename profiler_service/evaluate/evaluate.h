@@ -33,6 +33,8 @@ class Evaluation {
   uint64_t device_ns() const { return device_ns_; }
   // A fault or a timeout on hardware: nobody's fault until Prove has seen another.
   bool needs_proof() const { return needs_proof_; }
+  // What each request to the device was given at most.
+  absl::Duration device_deadline() const { return device_deadline_; }
   // The failure came while the candidate's own launches ran, not while a runner started, loaded or took buffers.
   bool launched() const { return launched_; }
 
@@ -44,6 +46,7 @@ class Evaluation {
   std::vector<std::string> notes_;
   sassay::v1::Versions versions_;
   uint64_t device_ns_ = 0;
+  absl::Duration device_deadline_;
   bool needs_proof_ = false;
   bool launched_ = false;
 };
@@ -58,8 +61,9 @@ bool NeedsProof(const verdict::Failure& failure);
 Evaluation Evaluate(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan);
 
 // Blame: what Evaluate saw as `first` (which needs_proof) must go wrong again in a fresh runner. Anything that does,
-// wrong outputs too, is the candidate's; if nothing does, the failure is DEVICE_LOST. The caller has the device to
-// itself and has seen a runner come up just before, or it proves nothing.
+// wrong outputs too, is the candidate's; if nothing does, the failure is DEVICE_LOST, unless `first` was a timeout
+// after less than is allowed now: then the candidate is only slow. The caller has the device to itself and has seen a
+// runner come up just before, or it proves nothing.
 Evaluation Prove(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan, const Evaluation& first);
 
 }  // namespace sassay::evaluate

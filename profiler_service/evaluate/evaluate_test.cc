@@ -169,6 +169,18 @@ TEST_F(EvaluateTest, AFaultThatDoesNotHappenAgainIsTheDevices) {
   EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("did not happen again"));
 }
 
+// Beside others it was stopped early.
+TEST_F(EvaluateTest, AKernelThatNeedsMoreThanTheFirstTryGaveIsOnlySlow) {
+  for (const bool hangs : {false, true}) {
+    FakeWorkers workers(judge_, hangs ? std::vector<FakeKernel>{Hang} : std::vector<FakeKernel>{Hang, HonestGemm});
+    StageContext context{bundle_, workers, absl::Now() + absl::Minutes(1), absl::Seconds(2), true, nullptr};
+    const Evaluation first = Evaluate(context, seeds_, plan_);
+    EXPECT_TRUE(first.needs_proof());
+    context.device_deadline = absl::Seconds(10);
+    EXPECT_EQ(CodeOf(Prove(context, seeds_, plan_, first)), hangs ? VERDICT_CODE_KERNEL_TIMEOUT : VERDICT_CODE_OK);
+  }
+}
+
 TEST_F(EvaluateTest, WhatGoesWrongTheSecondTimeIsTheCandidatesAlsoIfItIsAnotherThing) {
   const FakeKernel zeros = [](int, Tensors& tensors) {
     std::memset(tensors["C"].data(), 0, tensors["C"].size());

@@ -14,15 +14,26 @@
 
 namespace sassay::pipeline {
 
-// A reader-writer lease that counts bytes. First come, first served: neither timing nor a large candidate is starved by
-// those that come later. Who comes alone is let in whatever it needs; admission has bounded that. Thread-safe; must
-// outlive what it handed out.
+// A reader-writer lease that counts bytes. Of one kind, first come, first served: a large candidate is not starved by
+// small ones. Who comes alone is let in whatever it needs; admission has bounded that. Thread-safe; must outlive what
+// it handed out.
+//
+// Between the kinds each overtakes the other for a while, then no more. Others join those that share the device though
+// somebody waits to have it alone: he waits for the longest of them (a kernel that hangs) anyway, and nobody should
+// wait with him. Once it is empty, all who want it alone go one after another: it empties once for them all.
 class DeviceLease {
  public:
   enum class Mode { kShared, kExclusive };
 
+  // How long who waits may be overtaken by those who came later and want the other mode.
+  struct Patience {
+    absl::Duration exclusive = absl::Seconds(1);
+    absl::Duration shared = absl::Seconds(10);
+  };
+
   // `memory_bytes`: what all holders together may need.
-  explicit DeviceLease(uint64_t memory_bytes) : memory_bytes_(memory_bytes) {}
+  explicit DeviceLease(uint64_t memory_bytes) : DeviceLease(memory_bytes, Patience{}) {}
+  DeviceLease(uint64_t memory_bytes, Patience patience) : memory_bytes_(memory_bytes), patience_(patience) {}
 
   // Holds the lease until it is destroyed. Move-only.
   class Held {
@@ -47,16 +58,30 @@ class DeviceLease {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool Free(Mode mode, uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Waiter {
+    Mode mode;
+    uint64_t bytes;
+    uint64_t ticket;
+    absl::Time since;
+  };
+
+  // Who waits longest for this mode; null if nobody does.
+  const Waiter* First(Mode mode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Who is to be let in now; null if nobody is.
+  const Waiter* Next() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether `waiter` goes before `other`, who wants the other mode.
+  bool Overtakes(const Waiter& waiter, const Waiter& other) const;
+  bool Fits(uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(Mode mode, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const uint64_t memory_bytes_;
+  const Patience patience_;
   absl::Mutex mutex_;
   absl::CondVar changed_;
   int readers_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t tickets_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::list<uint64_t> waiting_ ABSL_GUARDED_BY(mutex_);  // tickets, first come first
+  std::list<Waiter> waiting_ ABSL_GUARDED_BY(mutex_);  // first come first
   bool writer_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -40,8 +40,8 @@ class Lane {
   virtual absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) = 0;
   // The caller holds the lease exclusively.
   virtual absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) = 0;
-  // Whether a fresh runner comes up: asked before a candidate is blamed, and after a kernel has hung. CANCELLED when
-  // the switch (may be null) is pulled.
+  // Whether a fresh runner comes up: asked before a candidate is blamed, and after a kernel has hung. It is the one
+  // that the next who asks for a runner gets. CANCELLED when the switch (may be null) is pulled.
   virtual absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) = 0;
 
   bool emulated() const { return device().kind() == "emulated"; }

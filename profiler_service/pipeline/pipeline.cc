@@ -297,6 +297,9 @@ class JobRun {
     return std::clamp(4 * call_estimate_, kShortestEmulatedDeadline, kLongestEmulatedDeadline);
   }
 
+  // A hang slows down whoever shares the device, and has to be seen again anyway: beside others it is stopped early.
+  absl::Duration FirstDeadline() const { return lane_->emulated() ? DeviceDeadline() : DeviceDeadline() / 4; }
+
   // Beside other candidates, as a rule. What may be the device's fault is run again with nobody else there; so is what
   // earlier attempts failed with on other devices.
   void Evaluate(StageReport& report) {
@@ -321,7 +324,8 @@ class JobRun {
                      Lease(alone ? DeviceLease::Mode::kExclusive : DeviceLease::Mode::kShared));
     if (alone) RETURN_IF_ERROR(ProbeDevice());
     const auto workers = lane_->MakeWorkers(kill_switch_);
-    const evaluate::StageContext context = Context(*workers);
+    evaluate::StageContext context = Context(*workers);
+    if (!alone) context.device_deadline = FirstDeadline();
     const evaluate::EvaluatePlan plan = CasesFor(*definition_, workload_, lane_->emulated());
     evaluate::Evaluation evaluation =
         first == nullptr ? evaluate::Evaluate(context, *seeds_, plan) : evaluate::Prove(context, *seeds_, plan, *first);
@@ -342,8 +346,9 @@ class JobRun {
 
   // A digest is held responsible only for a device that was well just before, had nobody else on it, and on which the
   // digest's own launches were running.
+  // What is run again alone begins with a look at the device.
   void LookAfterDevice(const evaluate::Evaluation& evaluation, bool alone) {
-    if (!MayBeTheDevices(*evaluation.seen().failure)) return;
+    if (!MayBeTheDevices(*evaluation.seen().failure) || (!alone && evaluation.needs_proof())) return;
     const absl::Status alive = ProbeDevice();
     if (alive.ok() || absl::IsCancelled(alive)) return;
     if (alone && evaluation.launched()) barred_.Wedged(bundle_->digest(), lane_->device().uuid());

@@ -491,6 +491,16 @@ TEST_F(PipelineTest, AFaultIsProvenAloneOnTheDevice) {
   EXPECT_EQ(faults, 2);
 }
 
+TEST_F(PipelineTest, AKernelThatIsOnlySlowBesideOthersIsCorrect) {
+  std::atomic<int> calls{0};
+  Build([&](int call, Tensors& tensors) {
+    return ++calls == 1 ? Hang(call, tensors) : evaluate::HonestGemm(call, tensors);
+  });
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
+  EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("run again alone on the device")));
+}
+
 TEST_F(PipelineTest, SeveralJobsShareADevice) {
   Build(evaluate::HonestGemm);
   std::vector<std::thread> threads;

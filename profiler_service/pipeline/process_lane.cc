@@ -118,8 +118,7 @@ absl::StatusOr<verdict::TimingSeen> ProcessLane::Time(const timing::TimingReques
 }
 
 absl::Status ProcessLane::Probe(absl::Time deadline, wire::KillSwitch* kill_switch) {
-  return wire::StartRunner(pool_.options(), specification_, sassay::worker::RUN_MODE_PLAIN, deadline, kill_switch)
-      .status();
+  return pool_.AddFresh(specification_, sassay::worker::RUN_MODE_PLAIN, deadline, kill_switch);
 }
 
 }  // namespace sassay::pipeline
