@@ -206,8 +206,10 @@ def unexpected_turns(turns):
 
 def mix(client, arguments):
     turns = drawn(client, arguments)
-    # What is opened once and stays (NVML's descriptors) is no leak.
-    client.submit(*next(turn for turn in turns if turn[0] == "right"))
+    # What is opened once and stays (the libraries' contexts, NVML's descriptors of each GPU) is no leak.
+    rights = list({turn[1].name: turn for turn in turns if turn[0] == "right"}.values())
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(lambda turn: client.submit(*turn), itertools.islice(itertools.cycle(rights), max(len(rights), arguments.jobs // 2))))
     before = holdings.at_rest(arguments.pid, arguments.state)
     begin = time.monotonic()
     with holdings.BusyGpus() as busy, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
