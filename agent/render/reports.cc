@@ -14,15 +14,15 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string CheckState(v1::DoctorCheck::State state, const Style& style) {
-  if (state == v1::DoctorCheck::OK) return style.Good("ok      ");
-  return state == v1::DoctorCheck::MISSING ? style.Bad("missing ") : style.Warn("optional");
+std::string CheckState(v1::Check::State state, const Style& style) {
+  if (state == v1::Check::OK) return style.Good("ok      ");
+  return state == v1::Check::MISSING ? style.Bad("missing ") : style.Warn("optional");
 }
 
-std::string DoctorLines(const v1::DoctorCheck& check, const Style& style) {
+std::string DoctorLines(const v1::Check& check, const Style& style) {
   std::string text = absl::StrCat(CheckState(check.state(), style), "  ", fmt::format("{:<14}", check.name()), "  ",
                                   PrintableLine(check.found()), "\n");
-  if (check.state() == v1::DoctorCheck::OK) return text;
+  if (check.state() == v1::Check::OK) return text;
   if (!check.effect().empty())
     absl::StrAppend(&text, std::string(26, ' '), "without it: ", PrintableLine(check.effect()), "\n");
   if (!check.remedy().empty())
@@ -116,7 +116,7 @@ std::string RenderConfiguration(const v1::Configuration& configuration, const St
 
 std::string RenderDoctorReport(const v1::DoctorReport& report, const Style& style) {
   std::string text;
-  for (const v1::DoctorCheck& check : report.checks()) absl::StrAppend(&text, DoctorLines(check, style));
+  for (const v1::Check& check : report.checks()) absl::StrAppend(&text, DoctorLines(check, style));
   return absl::StrCat(text, "\n",
                       report.works()
                           ? style.Good("This machine can compile, capture and submit.")

@@ -18,25 +18,24 @@ namespace {
 constexpr absl::Duration kServiceTimeout = absl::Seconds(5);
 constexpr char kInstall[] = "bash deploy/install_dependencies.sh";
 
-v1::DoctorCheck Ok(absl::string_view name, absl::string_view found) {
-  v1::DoctorCheck check;
+v1::Check Ok(absl::string_view name, absl::string_view found) {
+  v1::Check check;
   check.set_name(std::string(name));
-  check.set_state(v1::DoctorCheck::OK);
+  check.set_state(v1::Check::OK);
   check.set_found(std::string(found));
   return check;
 }
 
-v1::DoctorCheck Lacking(absl::string_view name, v1::DoctorCheck::State state, absl::string_view found,
-                        absl::string_view effect, absl::string_view remedy) {
-  v1::DoctorCheck check = Ok(name, found);
+v1::Check Lacking(absl::string_view name, v1::Check::State state, absl::string_view found, absl::string_view effect,
+                  absl::string_view remedy) {
+  v1::Check check = Ok(name, found);
   check.set_state(state);
   check.set_effect(std::string(effect));
   check.set_remedy(std::string(remedy));
   return check;
 }
 
-v1::DoctorCheck Tool(absl::string_view name, const std::string& path, v1::DoctorCheck::State if_missing,
-                     absl::string_view effect) {
+v1::Check Tool(absl::string_view name, const std::string& path, v1::Check::State if_missing, absl::string_view effect) {
   if (!path.empty()) return Ok(name, path);
   return Lacking(name, if_missing, "not found", effect, kInstall);
 }
@@ -44,44 +43,44 @@ v1::DoctorCheck Tool(absl::string_view name, const std::string& path, v1::Doctor
 void CheckToolchain(const Settings& settings, v1::DoctorReport& report) {
   const absl::StatusOr<Toolchain> toolchain = FindConfiguredToolchain(settings);
   if (!toolchain.ok()) {
-    *report.add_checks() = Lacking("toolkit", v1::DoctorCheck::MISSING, std::string(toolchain.status().message()),
+    *report.add_checks() = Lacking("toolkit", v1::Check::MISSING, std::string(toolchain.status().message()),
                                    "nothing can be compiled", kInstall);
     return;
   }
   *report.add_checks() = Ok("toolkit", absl::StrCat("CUDA ", toolchain->version, " in ", toolchain->root));
-  *report.add_checks() = Tool("nvcc", toolchain->nvcc, v1::DoctorCheck::MISSING, "nothing can be compiled");
-  *report.add_checks() = Tool("ptxas", toolchain->ptxas, v1::DoctorCheck::MISSING, "nothing can be compiled");
-  *report.add_checks() = Tool("nvdisasm", toolchain->nvdisasm, v1::DoctorCheck::OPTIONAL_MISSING,
-                              "bundles do not show static SASS families");
-  *report.add_checks() = Tool("tvm-ffi", toolchain->tvm_ffi_include, v1::DoctorCheck::OPTIONAL_MISSING,
+  *report.add_checks() = Tool("nvcc", toolchain->nvcc, v1::Check::MISSING, "nothing can be compiled");
+  *report.add_checks() = Tool("ptxas", toolchain->ptxas, v1::Check::MISSING, "nothing can be compiled");
+  *report.add_checks() =
+      Tool("nvdisasm", toolchain->nvdisasm, v1::Check::OPTIONAL_MISSING, "bundles do not show static SASS families");
+  *report.add_checks() = Tool("tvm-ffi", toolchain->tvm_ffi_include, v1::Check::OPTIONAL_MISSING,
                               "candidates with a tvm-ffi entry do not compile");
 }
 
-v1::DoctorCheck CheckSandbox(const Settings& settings) {
+v1::Check CheckSandbox(const Settings& settings) {
   const SandboxSupport& support = ProbeSandbox();
   if (support.Complete()) return Ok("sandbox", "bubblewrap, user namespaces and seccomp work");
   const bool allowed = settings.Switch("allow_unsandboxed");
   return Lacking(
-      "sandbox", allowed ? v1::DoctorCheck::OPTIONAL_MISSING : v1::DoctorCheck::MISSING, support.missing,
+      "sandbox", allowed ? v1::Check::OPTIONAL_MISSING : v1::Check::MISSING, support.missing,
       allowed ? "candidates' host code runs with your rights (allow_unsandboxed is set)"
               : "compiler and host code of candidates are not run",
       "apt-get install bubblewrap; sysctl kernel.unprivileged_userns_clone=1; or --allow-unsandboxed at your own risk");
 }
 
-v1::DoctorCheck CheckWorkloads(const Settings& settings) {
+v1::Check CheckWorkloads(const Settings& settings) {
   const absl::StatusOr<WorkloadCatalog> catalog = LoadCatalog(settings);
   if (catalog.ok()) return Ok("workloads", absl::StrCat(catalog->definitions().size(), " definitions"));
-  return Lacking("workloads", v1::DoctorCheck::MISSING, std::string(catalog.status().message()),
-                 "no workload can be named", "correct the file, or the definitions setting");
+  return Lacking("workloads", v1::Check::MISSING, std::string(catalog.status().message()), "no workload can be named",
+                 "correct the file, or the definitions setting");
 }
 
-v1::DoctorCheck CheckCache(const Session& session) {
+v1::Check CheckCache(const Session& session) {
   const std::filesystem::path folder = CacheFolder(session);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   const bool writable = !folder.empty() && access(folder.c_str(), W_OK) == 0;
   if (writable) return Ok("cache", folder.string());
-  return Lacking("cache", v1::DoctorCheck::OPTIONAL_MISSING, absl::StrCat("cannot write ", folder.string()),
+  return Lacking("cache", v1::Check::OPTIONAL_MISSING, absl::StrCat("cannot write ", folder.string()),
                  "every compilation begins anew", "--cache-dir DIR, or SASSAY_CACHE_DIR");
 }
 
@@ -93,9 +92,9 @@ std::string DevicesText(const v1::GetCapabilitiesResponse& capabilities) {
   return devices.empty() ? "no devices" : absl::StrJoin(devices, ", ");
 }
 
-v1::DoctorCheck CheckService(const Session& session) {
+v1::Check CheckService(const Session& session) {
   const bool configured = session.settings().Origin("service") != "default";
-  const auto state = configured ? v1::DoctorCheck::MISSING : v1::DoctorCheck::OPTIONAL_MISSING;
+  const auto state = configured ? v1::Check::MISSING : v1::Check::OPTIONAL_MISSING;
   const auto lacking = [&](const absl::Status& status) {
     return Lacking("service", state, std::string(status.message()), "nothing can be judged; compile and inspect work",
                    configured ? "check --service, --ca-file and --token-file"
@@ -109,22 +108,22 @@ v1::DoctorCheck CheckService(const Session& session) {
                                     capabilities->rules_version(), ", ", DevicesText(*capabilities)));
 }
 
-v1::DoctorCheck CheckGpu() {
+v1::Check CheckGpu() {
   const absl::StatusOr<capture::DeviceModel> gpu = capture::ReadLocalDevice(0);
   if (gpu.ok()) return Ok("gpu", absl::StrCat(gpu->name, " (", gpu->arch, ")"));
-  return Lacking("gpu", v1::DoctorCheck::OPTIONAL_MISSING, std::string(gpu.status().message()),
+  return Lacking("gpu", v1::Check::OPTIONAL_MISSING, std::string(gpu.status().message()),
                  "a service on this machine emulates the GPU and takes no times",
                  "none is needed here; name a service with a GPU with --service");
 }
 
 // Capture starts programs that are installed beside this one.
-v1::DoctorCheck CheckCapture() {
+v1::Check CheckCapture() {
   std::error_code error;
   const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   for (const auto& file : {bin / "mini-ptx-capture-host", bin / "mini-ptx-capture-child",
                            bin.parent_path() / "lib/sassay-capture/libcudart.so.13"}) {
     if (std::filesystem::exists(file, error)) continue;
-    return Lacking("capture", v1::DoctorCheck::MISSING, absl::StrCat(file.string(), " is missing"),
+    return Lacking("capture", v1::Check::MISSING, absl::StrCat(file.string(), " is missing"),
                    "host code cannot be captured", "bash deploy/build.sh release, or install the whole package");
   }
   return Ok("capture", absl::StrCat("recording runtime in ", (bin.parent_path() / "lib/sassay-capture").string()));
@@ -142,8 +141,8 @@ v1::DoctorReport Examine(const Session& session) {
   *report.add_checks() = CheckService(session);
   *report.add_checks() = CheckGpu();
   report.set_works(true);
-  for (const v1::DoctorCheck& check : report.checks()) {
-    if (check.state() == v1::DoctorCheck::MISSING) report.set_works(false);
+  for (const v1::Check& check : report.checks()) {
+    if (check.state() == v1::Check::MISSING) report.set_works(false);
   }
   return report;
 }

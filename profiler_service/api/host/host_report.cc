@@ -12,25 +12,24 @@
 namespace sassay::api {
 namespace {
 
-using sassay::v1::HostCheck;
+using sassay::v1::Check;
 
 constexpr absl::string_view kMend = ". Mend: ";
 constexpr size_t kNameWidth = 18;
 
-HostCheck Ok(absl::string_view name, absl::string_view found, absl::string_view version = "",
-             absl::string_view path = "") {
-  HostCheck check;
+Check Ok(absl::string_view name, absl::string_view found, absl::string_view version = "", absl::string_view path = "") {
+  Check check;
   check.set_name(std::string(name));
-  check.set_state(HostCheck::OK);
+  check.set_state(Check::OK);
   check.set_found(std::string(found));
   check.set_version(std::string(version));
   check.set_path(std::string(path));
   return check;
 }
 
-HostCheck Lacking(absl::string_view name, HostCheck::State state, absl::string_view found, absl::string_view effect,
-                  absl::string_view remedy) {
-  HostCheck check = Ok(name, found);
+Check Lacking(absl::string_view name, Check::State state, absl::string_view found, absl::string_view effect,
+              absl::string_view remedy) {
+  Check check = Ok(name, found);
   check.set_state(state);
   check.set_effect(std::string(effect));
   check.set_remedy(std::string(remedy));
@@ -40,13 +39,13 @@ HostCheck Lacking(absl::string_view name, HostCheck::State state, absl::string_v
 // Whether a GPU was asked for by name, so that its absence is an error and no reason to emulate.
 bool MustHaveGpu(const ServiceOptions& options) { return absl::StrContains(options.device, "cuda:"); }
 
-HostCheck::State Severity(const ServiceOptions& options) {
-  return MustHaveGpu(options) ? HostCheck::MISSING : HostCheck::OPTIONAL_MISSING;
+Check::State Severity(const ServiceOptions& options) {
+  return MustHaveGpu(options) ? Check::MISSING : Check::OPTIONAL_MISSING;
 }
 
 constexpr absl::string_view kEmulated = "candidates run on the emulated device, without times";
 
-HostCheck DriverCheck(const ServiceOptions& options, const HostFacts& facts) {
+Check DriverCheck(const ServiceOptions& options, const HostFacts& facts) {
   if (!facts.cuda_driver.ok()) {
     const std::string found =
         absl::StrCat(facts.kernel_driver.empty() ? "" : absl::StrCat("kernel module ", facts.kernel_driver, ", but "),
@@ -59,7 +58,7 @@ HostCheck DriverCheck(const ServiceOptions& options, const HostFacts& facts) {
             facts.cuda_driver->path);
 }
 
-void AddGpus(const ServiceOptions& options, const HostFacts& facts, std::vector<HostCheck>& checks) {
+void AddGpus(const ServiceOptions& options, const HostFacts& facts, std::vector<Check>& checks) {
   for (const wire::GpuNode& gpu : facts.gpus) {
     checks.push_back(Ok("GPU", absl::StrCat(gpu.model, " ", gpu.uuid, " at ", gpu.bus_id), "", gpu.node));
   }
@@ -69,19 +68,19 @@ void AddGpus(const ServiceOptions& options, const HostFacts& facts, std::vector<
                            "-c=0 makes them"));
 }
 
-HostCheck DevicesCheck(const HostFacts& facts) {
+Check DevicesCheck(const HostFacts& facts) {
   if (facts.devices.ok()) return Ok("--device", absl::StrJoin(*facts.devices, ", "));
-  return Lacking("--device", HostCheck::MISSING, facts.devices.status().message(), "the service does not start",
+  return Lacking("--device", Check::MISSING, facts.devices.status().message(), "the service does not start",
                  "--device auto");
 }
 
-void AddSandbox(const ServiceOptions& options, const HostFacts& facts, std::vector<HostCheck>& checks) {
+void AddSandbox(const ServiceOptions& options, const HostFacts& facts, std::vector<Check>& checks) {
   const SandboxSupport& support = facts.sandbox;
-  const HostCheck::State state = options.allow_unsandboxed ? HostCheck::OPTIONAL_MISSING : HostCheck::MISSING;
+  const Check::State state = options.allow_unsandboxed ? Check::OPTIONAL_MISSING : Check::MISSING;
   const absl::string_view effect = options.allow_unsandboxed
                                        ? "candidates run with the service's rights (--allow-unsandboxed is set)"
                                        : "candidates are not run";
-  const auto add = [&](absl::string_view name, bool there, HostCheck found, absl::string_view remedy) {
+  const auto add = [&](absl::string_view name, bool there, Check found, absl::string_view remedy) {
     checks.push_back(there ? std::move(found) : Lacking(name, state, "missing", effect, remedy));
   };
   add("bubblewrap", support.bubblewrap, Ok("bubblewrap", "", facts.bubblewrap_version, support.bubblewrap_path),
@@ -96,66 +95,66 @@ void AddSandbox(const ServiceOptions& options, const HostFacts& facts, std::vect
   }
 }
 
-HostCheck ProfilingCheck(const HostFacts& facts) {
+Check ProfilingCheck(const HostFacts& facts) {
   switch (facts.profiling) {
     case Profiling::kEveryone:
       return Ok("GPU counters", "every user may read them (RmProfilingAdminOnly: 0)");
     case Profiling::kAdminOnly:
-      return Lacking("GPU counters", HostCheck::OPTIONAL_MISSING, "administrators only (RmProfilingAdminOnly: 1)",
+      return Lacking("GPU counters", Check::OPTIONAL_MISSING, "administrators only (RmProfilingAdminOnly: 1)",
                      "evidence of executed instructions is UNAVAILABLE",
                      "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' > "
                      "/etc/modprobe.d/nvidia-profiling.conf, and reboot");
     case Profiling::kUnknown:
       break;
   }
-  return Lacking("GPU counters", HostCheck::OPTIONAL_MISSING, "/proc/driver/nvidia/params cannot be read",
+  return Lacking("GPU counters", Check::OPTIONAL_MISSING, "/proc/driver/nvidia/params cannot be read",
                  "whether executed instructions can be counted is not known", "load NVIDIA's kernel module");
 }
 
-HostCheck PtxasCheck(const HostFacts& facts) {
+Check PtxasCheck(const HostFacts& facts) {
   if (facts.toolchain.ok()) return Ok("ptxas", "", facts.toolchain->version, facts.toolchain->ptxas);
-  return Lacking("ptxas", HostCheck::OPTIONAL_MISSING, facts.toolchain.status().message(),
+  return Lacking("ptxas", Check::OPTIONAL_MISSING, facts.toolchain.status().message(),
                  "bundles stay CLAIMED, so that none is scored",
                  "pip install nvidia-cuda-nvcc==13.0.* nvidia-nvvm==13.0.*, or --cuda-home DIR");
 }
 
-HostCheck VendorCheck(const VendorFinding& finding) {
+Check VendorCheck(const VendorFinding& finding) {
   if (finding.missing.empty()) {
     const std::string others =
         finding.others.empty() ? "" : absl::StrCat("passed over: ", absl::StrJoin(finding.others, ", "));
     return Ok(finding.name, others, finding.version, finding.path);
   }
   const std::pair<std::string, std::string> said = absl::StrSplit(finding.missing, absl::MaxSplits(kMend, 1));
-  return Lacking(finding.name, HostCheck::OPTIONAL_MISSING, said.first, finding.purpose, said.second);
+  return Lacking(finding.name, Check::OPTIONAL_MISSING, said.first, finding.purpose, said.second);
 }
 
-HostCheck DoorCheck(const ServiceOptions& options) {
+Check DoorCheck(const ServiceOptions& options) {
   const absl::Status door = CheckOptions(options);
   if (door.ok()) return Ok("--listen", options.listen);
-  return Lacking("--listen", HostCheck::MISSING, door.message(), "the service does not start",
+  return Lacking("--listen", Check::MISSING, door.message(), "the service does not start",
                  "change the flag that is named");
 }
 
-HostCheck StateCheck(const ServiceOptions& options, const HostFacts& facts) {
+Check StateCheck(const ServiceOptions& options, const HostFacts& facts) {
   if (facts.state.ok()) return Ok("--state", "can be written", "", options.state);
-  return Lacking("--state", HostCheck::MISSING, facts.state.message(), "the service does not start", "--state DIR");
+  return Lacking("--state", Check::MISSING, facts.state.message(), "the service does not start", "--state DIR");
 }
 
-HostCheck TrialCheck(const HostFacts& facts) {
+Check TrialCheck(const HostFacts& facts) {
   const std::string took = absl::FormatDuration(absl::Trunc(facts.trial.took, absl::Milliseconds(10)));
   if (facts.trial.status.ok()) {
     return Ok("judge and runner", absl::StrCat("came up on ", absl::StrJoin(facts.trial.lanes, ", "), " in ", took));
   }
-  return Lacking("judge and runner", HostCheck::MISSING, facts.trial.status.message(), "no candidate is judged",
+  return Lacking("judge and runner", Check::MISSING, facts.trial.status.message(), "no candidate is judged",
                  "mend what is missing above; nvidia-smi -c DEFAULT if the GPU allows one process only");
 }
 
-const char* StateWord(HostCheck::State state) {
-  if (state == HostCheck::OK) return "ok      ";
-  return state == HostCheck::MISSING ? "missing " : "optional";
+const char* StateWord(Check::State state) {
+  if (state == Check::OK) return "ok      ";
+  return state == Check::MISSING ? "missing " : "optional";
 }
 
-std::string Lines(const HostCheck& check) {
+std::string Lines(const Check& check) {
   const std::string indent(10 + kNameWidth, ' ');
   const std::string name = check.name() + std::string(kNameWidth - std::min(kNameWidth, check.name().size()), ' ');
   std::vector<std::string> words;
@@ -171,7 +170,7 @@ std::string Lines(const HostCheck& check) {
 }  // namespace
 
 sassay::v1::HostReport ReportOnHost(const ServiceOptions& options, const HostFacts& facts) {
-  std::vector<HostCheck> checks = {DriverCheck(options, facts)};
+  std::vector<Check> checks = {DriverCheck(options, facts)};
   AddGpus(options, facts, checks);
   checks.push_back(DevicesCheck(facts));
   AddSandbox(options, facts, checks);
@@ -186,14 +185,14 @@ sassay::v1::HostReport ReportOnHost(const ServiceOptions& options, const HostFac
   report.set_sassay_version(SASSAY_VERSION);
   if (facts.devices.ok()) report.mutable_devices()->Assign(facts.devices->begin(), facts.devices->end());
   report.mutable_checks()->Assign(checks.begin(), checks.end());
-  report.set_can_judge(std::none_of(checks.begin(), checks.end(),
-                                    [](const HostCheck& check) { return check.state() == HostCheck::MISSING; }));
+  report.set_can_judge(
+      std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.state() == Check::MISSING; }));
   return report;
 }
 
 std::string RenderHostReport(const sassay::v1::HostReport& report) {
   std::string text = absl::StrCat("profiler-service ", report.sassay_version(), "\n");
-  for (const HostCheck& check : report.checks()) absl::StrAppend(&text, Lines(check));
+  for (const Check& check : report.checks()) absl::StrAppend(&text, Lines(check));
   return absl::StrCat(text,
                       report.can_judge() ? "This host can judge candidates."
                                          : "This host cannot judge candidates yet; see \"to mend it\" above.",

@@ -8,7 +8,7 @@
 namespace sassay::api {
 namespace {
 
-using sassay::v1::HostCheck;
+using sassay::v1::Check;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -31,19 +31,19 @@ HostFacts Complete() {
   return facts;
 }
 
-const HostCheck& Find(const sassay::v1::HostReport& report, const std::string& name) {
-  for (const HostCheck& check : report.checks()) {
+const Check& Find(const sassay::v1::HostReport& report, const std::string& name) {
+  for (const Check& check : report.checks()) {
     if (check.name() == name) return check;
   }
   ADD_FAILURE() << "no check called " << name;
-  return HostCheck::default_instance();
+  return Check::default_instance();
 }
 
 TEST(HostReport, ACompleteHostHasPathsAndVersionsAndNothingToMend) {
   const auto report = ReportOnHost({}, Complete());
   EXPECT_TRUE(report.can_judge());
-  for (const HostCheck& check : report.checks()) {
-    EXPECT_EQ(check.state(), HostCheck::OK) << check.name();
+  for (const Check& check : report.checks()) {
+    EXPECT_EQ(check.state(), Check::OK) << check.name();
     EXPECT_EQ(check.remedy(), "") << check.name();
   }
   EXPECT_EQ(Find(report, "driver").version(), "580.159.04");
@@ -67,8 +67,8 @@ TEST(HostReport, AMissingLibraryIsSaidWithWhatItCostsAndWhatMendsIt) {
                      "cuDNN (libcudnn.so.9) is in none of the usual folders. Mend: pip install nvidia-cudnn-cu13"};
   const auto report = ReportOnHost({}, facts);
   EXPECT_TRUE(report.can_judge());
-  const HostCheck& cudnn = Find(report, "cuDNN");
-  EXPECT_EQ(cudnn.state(), HostCheck::OPTIONAL_MISSING);
+  const Check& cudnn = Find(report, "cuDNN");
+  EXPECT_EQ(cudnn.state(), Check::OPTIONAL_MISSING);
   EXPECT_EQ(cudnn.found(), "cuDNN (libcudnn.so.9) is in none of the usual folders");
   EXPECT_EQ(cudnn.effect(), "attention baselines");
   EXPECT_EQ(cudnn.remedy(), "pip install nvidia-cudnn-cu13");
@@ -84,7 +84,7 @@ TEST(HostReport, AHostWithoutGpuJudgesOnTheEmulatedDeviceUnlessAGpuWasAskedFor) 
   facts.devices = std::vector<std::string>{"emulated:sm_90a"};
   const auto emulated = ReportOnHost({}, facts);
   EXPECT_TRUE(emulated.can_judge());
-  EXPECT_EQ(Find(emulated, "GPU").state(), HostCheck::OPTIONAL_MISSING);
+  EXPECT_EQ(Find(emulated, "GPU").state(), Check::OPTIONAL_MISSING);
   EXPECT_THAT(Find(emulated, "GPU").effect(), HasSubstr("without times"));
   ServiceOptions options;
   options.device = "cuda:0";
