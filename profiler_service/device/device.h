@@ -93,6 +93,9 @@ class Device {
   virtual absl::StatusOr<DeviceAddress> Allocate(uint64_t size_bytes, absl::string_view label) = 0;
   // Ends a life; a later access is a use-after-free finding where the device can tell.
   virtual absl::Status Free(DeviceAddress address) = 0;
+  // What lies at `address`, where an allocation begins, is for kernels to read. In CHECKED mode a store that changes it
+  // is a finding where the device can tell, even if it is undone.
+  virtual absl::Status MarkInput(DeviceAddress address) { return absl::OkStatus(); }
   // Memory that another process can map with MapShared. Never a legacy IPC handle.
   virtual absl::StatusOr<SharedMemory> AllocateShared(uint64_t size_bytes) = 0;
   virtual absl::StatusOr<DeviceAddress> MapShared(int fd, uint64_t object_bytes) = 0;

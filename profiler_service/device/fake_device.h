@@ -39,9 +39,16 @@ class FakeDevice : public Device {
   // "hold", "release", "probe" …
   std::vector<std::string> log;
 
+  // What was marked as an input.
+  std::vector<DeviceAddress> inputs;
+
   const DeviceInfo& info() const override { return info_; }
   absl::StatusOr<DeviceAddress> Allocate(uint64_t size_bytes, absl::string_view label) override;
   absl::Status Free(DeviceAddress address) override;
+  absl::Status MarkInput(DeviceAddress address) override {
+    inputs.push_back(address);
+    return absl::OkStatus();
+  }
   absl::StatusOr<SharedMemory> AllocateShared(uint64_t size_bytes) override;
   absl::StatusOr<DeviceAddress> MapShared(int fd, uint64_t object_bytes) override;
   absl::Status Write(DeviceAddress destination, absl::Span<const char> bytes) override;

@@ -37,6 +37,7 @@ class EmulatedDevice : public device::Device {
   const device::DeviceInfo& info() const override { return info_; }
   absl::StatusOr<device::DeviceAddress> Allocate(uint64_t size_bytes, absl::string_view label) override;
   absl::Status Free(device::DeviceAddress address) override;
+  absl::Status MarkInput(device::DeviceAddress address) override { return memory_.SetInput(address); }
   absl::StatusOr<device::SharedMemory> AllocateShared(uint64_t size_bytes) override;
   absl::StatusOr<device::DeviceAddress> MapShared(int fd, uint64_t object_bytes) override;
   absl::Status Write(device::DeviceAddress destination, absl::Span<const char> bytes) override;

@@ -243,6 +243,35 @@ TEST_F(FindingsTest, ArmsThatShuffleOtherwiseWaitForOneAnotherInVain) {
         sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE);
 }
 
+// ---- inputs ----
+
+TEST_F(FindingsTest, AStoreToAnInputIsSeenEvenIfItIsUndone) {
+  const uint64_t a = checked_.Upload(std::vector<int>(32, 5), "A"), c = checked_.Allocate(32 * 4, "C");
+  ASSERT_TRUE(checked_.device().MarkInput(a).ok());
+  const Finding finding = First(checked_.Run("input_put_back", {1, 1, 1}, {32, 1, 1}, {Bytes(a), Bytes(c)}),
+                                sassay::v1::VERDICT_CODE_INPUT_MODIFIED);
+  EXPECT_EQ(finding.where().source_line(), FaultLine("input_put_back"));
+  EXPECT_EQ(finding.buffer(), "A");
+  EXPECT_EQ(finding.message(), "store of 4 bytes changes A, an input, which kernels must leave as it is");
+  EXPECT_THAT(checked_.Download<int>(a, 32), testing::Each(5));
+  EXPECT_FALSE(checked_.device().MarkInput(a + 4).ok());
+}
+
+TEST_F(FindingsTest, WhatLeavesAnInputAsItIsIsNoFinding) {
+  const uint64_t a = checked_.Upload(std::vector<int>(32, 5), "A"), c = checked_.Allocate(32 * 4, "C");
+  ASSERT_TRUE(checked_.device().MarkInput(a).ok());
+  const auto execution = checked_.Run("input_left_as_it_is", {1, 1, 1}, {32, 1, 1}, {Bytes(a), Bytes(c)});
+  EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_OK) << execution.message;
+}
+
+TEST_F(FindingsTest, AnAtomicThatChangesAnInputIsSeen) {
+  const uint64_t a = checked_.Upload(std::vector<int>(32, 5), "A");
+  ASSERT_TRUE(checked_.device().MarkInput(a).ok());
+  const Finding finding = First(checked_.Run("input_counted_in", {1, 1, 1}, {32, 1, 1}, {Bytes(a)}),
+                                sassay::v1::VERDICT_CODE_INPUT_MODIFIED);
+  EXPECT_EQ(finding.where().thread().x(), 7u);
+}
+
 // ---- volatile ----
 
 TEST_F(FindingsTest, VolatileStoresOfDifferentValuesRace) {

@@ -163,7 +163,11 @@ absl::Status Replay::BindRegion(const worker::SharedRegion& region, DeviceAddres
   }
   Place& place = places_[region.buffer()];
   place.judge_address = object + region.offset_bytes();
-  if (exact()) return Revive(region.buffer());
+  if (exact()) {
+    RETURN_IF_ERROR(Revive(region.buffer()));
+    const bool input = buffer(region.buffer()).kind() == v1::BUFFER_KIND_INPUT;
+    return input ? device_.MarkInput(place.address) : absl::OkStatus();
+  }
   place.address = place.judge_address;
   place.alive = true;
   return absl::OkStatus();

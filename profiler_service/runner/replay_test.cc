@@ -131,6 +131,7 @@ TEST_F(ReplayTest, CheckedRunGivesEveryTensorAnExactAllocationAndCopiesBothWays)
   EXPECT_EQ(replay.Placements().size(), 2u);
   EXPECT_EQ(replay.Placements()[0].buffer(), "A");
   EXPECT_EQ(replay.Placements()[0].address(), seen);
+  EXPECT_THAT(device_.inputs, testing::ElementsAre(seen)) << "A alone is for kernels to read";
 }
 
 TEST_F(ReplayTest, SetupAllocationIsPoisonedOnceAndCallAllocationBeforeEveryCall) {

@@ -20,7 +20,7 @@ using sassay::v1::VerdictCode;
 struct Target {
   uint8_t* host = nullptr;
   uint8_t* unwritten = nullptr;
-  bool shared = false, global = false;
+  bool shared = false, global = false, input = false;
   VerdictCode code = sassay::v1::VERDICT_CODE_UNSPECIFIED;
   std::string buffer;
   std::string what;  // "C (131072 bytes)"
@@ -100,6 +100,7 @@ class Resolver {
     target.unwritten =
         allocation->unwritten == nullptr ? nullptr : allocation->unwritten + (address - allocation->base);
     target.global = true;
+    target.input = allocation->input;
     if (launch_.pages != nullptr) MakePrivate(target);
   }
 
@@ -312,13 +313,13 @@ void Addresses(Warp& warp, const Operand& base, int64_t displacement, uint64_t (
 
 bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64_t (&addresses)[kLanes], Lanes& lanes) {
   Resolver resolver(warp, inst, facts);
-  lanes.mask = lanes.shared = lanes.global = 0;
+  lanes.mask = lanes.shared = lanes.global = lanes.inputs = 0;
   const uint64_t misaligned = (facts.alignment != 0 ? facts.alignment : facts.bytes) - 1;
   Target target;
   for (uint32_t rest = warp.mask(); rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     target.host = nullptr;
-    target.shared = target.global = false;
+    target.shared = target.global = target.input = false;
     if ((addresses[lane] & misaligned) != 0) {
       target.code = sassay::v1::VERDICT_CODE_MISALIGNED;
       target.what =
@@ -335,6 +336,7 @@ bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64
     lanes.unwritten[lane] = target.unwritten;
     lanes.shared |= uint32_t{target.shared} << lane;
     lanes.global |= uint32_t{target.global} << lane;
+    lanes.inputs |= uint32_t{target.input} << lane;
   }
   if (facts.kind != AccessKind::kWrite && (lanes.shared | lanes.global) != 0) warp.NoteRead();
   if (facts.kind != AccessKind::kRead && !facts.tells_changes) warp.block().NoteOutside();
@@ -345,6 +347,21 @@ bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64
   }
   if (facts.atomic && lanes.global != 0) OrderByGlobal(warp, facts);
   return true;
+}
+
+void ReportInputChange(Warp& warp, const Inst& inst, const AccessFacts& facts, uint32_t lanes) {
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_INPUT_MODIFIED;
+  if (!warp.launch().report.Wants(kCode, inst.id, warp.block().index())) return;
+  const Allocation* allocation = warp.block().Hint(inst.id);
+  Misuse misuse;
+  misuse.code = kCode;
+  misuse.where = warp.PlaceOf(inst, std::countr_zero(lanes));
+  misuse.access_bytes = facts.bytes;
+  misuse.buffer = allocation == nullptr ? "" : allocation->label;
+  misuse.message =
+      absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes changes ",
+                   misuse.buffer.empty() ? "an input" : misuse.buffer, ", an input, which kernels must leave as it is");
+  warp.launch().report.Add(std::move(misuse));
 }
 
 void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lanes& lanes, const uint8_t* values,
@@ -359,6 +376,7 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
     }
     if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
       NoteShared(warp, inst, facts, lane, lanes.at[lane], changes);
+    if ((lanes.inputs >> lane & 1) != 0 && changes) ReportInputChange(warp, inst, facts, 1u << lane);
     if ((lanes.global >> lane & 1) == 0 || !changes || !warp.block().copies().any()) continue;
     const CopyMark* copy = warp.block().copies().AtSource(lanes.at[lane], facts.bytes);
     if (copy != nullptr) ReportSourceUnderWay(warp, inst, facts, lane, *copy);

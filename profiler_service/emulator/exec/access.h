@@ -31,6 +31,7 @@ struct Lanes {
   uint32_t mask = 0;
   uint32_t shared = 0;  // of those: lanes whose address is in shared memory
   uint32_t global = 0;  // of those: lanes whose address is in global memory
+  uint32_t inputs = 0;  // of those: lanes whose address is in an input (Allocation::input)
   uint8_t* at[kLanes];
   uint8_t* unwritten[kLanes];  // checked launches: one byte per byte, or null
 };
@@ -41,6 +42,9 @@ void Addresses(Warp& warp, const Operand& base, int64_t displacement, uint64_t (
 // Resolves, checks and notes one access (in checked launches: bounds, alignment, life, races of reads and atomics).
 // Whoever stores also calls NoteStore. False: the launch has been ended by a fault; return Flow::kRedirected.
 bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64_t (&addresses)[kLanes], Lanes& lanes);
+
+// Checked launches: `lanes` of those that inputs hold change what they hold.
+void ReportInputChange(Warp& warp, const Inst& inst, const AccessFacts& facts, uint32_t lanes);
 
 // Checked launches, before the bytes change: the lanes store `bytes` bytes from `values` + lane * `stride`. Their bytes
 // become written; races are looked for where a byte changes (flags that many set to one value are honest).

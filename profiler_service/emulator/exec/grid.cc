@@ -26,7 +26,7 @@ constexpr uint32_t kShareTurns = 16;     // of a block, before the grid looks at
 constexpr uint32_t kSharesInARow = 256;  // before other blocks
 constexpr uint32_t kSampleTurns = 4;
 constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
-// Of all blocks that a launch tries, which are past its first seconds only a part of its work.
+// Of the workers' time, once a launch is past its first seconds.
 constexpr double kTrialPart = 0.125;
 constexpr int64_t kTrialHeldBytes = int64_t{64} << 20;
 

@@ -64,9 +64,9 @@ struct Split {
 // later, every split makes progress: one that polls (atomics, volatile or acquire loads, nanosleep in a loop) or loops
 // for very long gives way to the others, so spin locks between lanes of one warp end. `.sync` instructions wait until
 // the lanes they name have arrived; those that only ask for the same qualifiers and member mask (shfl, vote, match,
-// redux, elect, bar.warp.sync) meet from different places. If lanes can never arrive the present ones go on alone, as
-// hardware does, and a checked launch reports it. The order depends on the program alone: runs are deterministic within
-// a block.
+// redux, elect, bar.warp.sync) meet from different places. If lanes can never arrive the present ones go on alone, so
+// that the run ends, and a checked launch reports it. The order depends on the program alone: runs are deterministic
+// within a block.
 //
 // Life cycle: Start, then Run until done; reusable. Thread-compatible.
 class Warp {

@@ -188,6 +188,15 @@ void GlobalMemory::CopyMarks(uint64_t destination, uint64_t source, uint64_t byt
   }
 }
 
+absl::Status GlobalMemory::SetInput(uint64_t address) {
+  for (auto& allocation : given_.allocations) {
+    if (allocation->base != address || !allocation->live) continue;
+    allocation->input = true;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("no live allocation begins at 0x", absl::Hex(address)));
+}
+
 void GlobalMemory::SetReadOnly(uint64_t address) {
   for (auto& allocation : given_.allocations) allocation->read_only |= allocation->base == address;
 }

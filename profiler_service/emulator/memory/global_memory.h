@@ -48,7 +48,8 @@ struct Allocation {
   uint8_t* unwritten = nullptr;  // one byte per byte, 1: never written; null where everything counts as written
   std::string label;
   bool live = true;
-  bool read_only = false;
+  bool read_only = false;  // stores are refused
+  bool input = false;      // stores that change it are findings
   HostMapping memory, shadow;
 
   bool Contains(uint64_t address, uint64_t bytes) const {
@@ -87,6 +88,8 @@ class GlobalMemory {
   // What was never written at `source` counts as never written at `destination`.
   void CopyMarks(uint64_t destination, uint64_t source, uint64_t bytes);
   void SetReadOnly(uint64_t address);
+  // INVALID_ARGUMENT unless a live allocation begins there.
+  absl::Status SetInput(uint64_t address);
 
   uint64_t allocated_bytes() const { return allocated_bytes_; }
 

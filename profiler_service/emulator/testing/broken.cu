@@ -212,6 +212,20 @@ extern "C" __global__ void shuffle_otherwise_in_the_other_arm(int* out) {
   out[threadIdx.x] = value;
 }
 
+// ---- inputs ----
+
+extern "C" __global__ void input_put_back(volatile int* A, int* C) {
+  const int kept = A[threadIdx.x];
+  A[threadIdx.x] = threadIdx.x + 100;  // FAULT input_put_back
+  C[threadIdx.x] = A[threadIdx.x];
+  A[threadIdx.x] = kept;
+}
+extern "C" __global__ void input_left_as_it_is(volatile int* A, int* C) {
+  A[threadIdx.x] = 5;
+  C[threadIdx.x] = atomicAdd((int*)&A[threadIdx.x], 0);
+}
+extern "C" __global__ void input_counted_in(int* A) { atomicAdd(A, threadIdx.x == 7 ? 1 : 0); }
+
 // ---- volatile ----
 
 // Each warp takes the box for its own: volatile makes no order among them.

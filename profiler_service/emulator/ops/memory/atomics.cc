@@ -138,17 +138,20 @@ Flow Atomic(Warp& warp, const Inst& inst) {
   Addresses(warp, address, inst.immediate, addresses);
   if (!Access(warp, inst, facts.access, addresses, lanes)) return Flow::kRedirected;
   if (warp.checked()) CheckAtomic(warp, inst, facts, lanes);
-  bool changed = false;
+  uint32_t changed = 0;
   for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     for (uint32_t k = 0; k < facts.elements; ++k) {
       const uint64_t c = facts.operation == kCas ? warp.Lane(values[1], lane) : 0;
       const uint64_t old = ExchangeOne(lanes.at[lane] + k * facts.bytes, facts, warp.Lane(values[k], lane), c);
-      changed |= Apply(facts, old, warp.Lane(values[k], lane), c) != old;
+      changed |= uint32_t{Apply(facts, old, warp.Lane(values[k], lane), c) != old} << lane;
       if (facts.returns) warp.SetLane(inst.o[k], lane, old);
     }
   }
-  if (changed) warp.block().NoteOutside();
+  if (changed != 0) warp.block().NoteOutside();
+  if (warp.checked() && (changed & lanes.inputs) != 0) {
+    ReportInputChange(warp, inst, facts.access, changed & lanes.inputs);
+  }
   return Flow::kNext;
 }
 
