@@ -2,16 +2,20 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/process/subprocess.h"
+#include "common/toolchain/library_versions.h"
 #include "common/toolchain/places.h"
 
 namespace sassay {
@@ -58,6 +62,29 @@ std::string FirstProgram(const std::vector<std::string>& roots, const char* name
     if (std::string path = Program(root, name); !path.empty()) return path;
   }
   return "";
+}
+
+// What was asked for by name decides; else the newest.
+std::string NewestProgram(const std::vector<std::string>& roots, const ToolchainSearch& search, const char* name) {
+  for (const std::string& home : {search.cuda_home, EnvironmentValue("SASSAY_CUDA_HOME")}) {
+    if (std::string path = home.empty() ? "" : Program(home, name); !path.empty()) return path;
+  }
+  std::vector<std::string> programs;
+  for (const auto& root : roots) {
+    std::string path = Program(root, name);
+    if (!path.empty() && std::find(programs.begin(), programs.end(), path) == programs.end()) programs.push_back(path);
+  }
+  return programs.empty() ? "" : NewestTool(programs);
+}
+
+// ToolVersion, asked once; empty where it does not tell.
+std::string RememberedVersion(const std::string& tool) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto* const versions = new std::map<std::string, std::string>;
+  absl::MutexLock lock(&mutex);
+  const auto found = versions->find(tool);
+  if (found != versions->end()) return found->second;
+  return versions->emplace(tool, ToolVersion(tool).value_or("")).first->second;
 }
 
 std::string FindTvmFfi(const std::vector<std::string>& site_packages) {
@@ -137,6 +164,14 @@ absl::StatusOr<std::string> ToolVersion(const std::string& tool) {
   return ParseToolVersion(report.stdout_text);
 }
 
+std::string NewestTool(const std::vector<std::string>& programs) {
+  std::string newest = programs.front();
+  for (size_t i = 1; i < programs.size(); ++i) {
+    if (IsLaterVersion(RememberedVersion(programs[i]), RememberedVersion(newest))) newest = programs[i];
+  }
+  return newest;
+}
+
 absl::StatusOr<Toolchain> FindToolchain(const ToolchainSearch& search) {
   RETURN_IF_ERROR(CheckExplicitHome(search.cuda_home, "the CUDA home asked for"));
   if (!search.only_cuda_home)
@@ -144,7 +179,7 @@ absl::StatusOr<Toolchain> FindToolchain(const ToolchainSearch& search) {
   std::vector<std::string> site_packages = SitePackages();
   std::vector<std::string> roots = Roots(search, site_packages);
   ASSIGN_OR_RETURN(Toolchain toolchain, FirstToolkit(roots));
-  toolchain.nvdisasm = FirstProgram(roots, "nvdisasm");
+  toolchain.nvdisasm = NewestProgram(roots, search, "nvdisasm");
   toolchain.cuobjdump = FirstProgram(roots, "cuobjdump");
   toolchain.compute_sanitizer = FirstProgram(roots, "compute-sanitizer");
   toolchain.tvm_ffi_include = FindTvmFfi(site_packages);

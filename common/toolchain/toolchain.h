@@ -25,7 +25,8 @@ struct Toolchain {
   // Of `root`.
   std::string nvcc;
   std::string ptxas;
-  // Of `root` or of another toolkit found on the way (disassemblers read older cubins).
+  // Of `root` or of another toolkit found on the way (disassemblers read older cubins); the newest nvdisasm, unless an
+  // explicit home has one.
   std::string nvdisasm;
   std::string cuobjdump;
   std::string compute_sanitizer;
@@ -51,6 +52,10 @@ absl::StatusOr<Toolchain> FindToolchain(const ToolchainSearch& search = {});
 
 // Runs `tool --version` and takes the release out of it: "13.0.88".
 absl::StatusOr<std::string> ToolVersion(const std::string& tool);
+
+// The one of `programs` (not empty) that says the latest version, the first among equals. They are asked only if there
+// are several, each once in the life of this process. Thread-safe.
+std::string NewestTool(const std::vector<std::string>& programs);
 
 // The toolkit's version out of what its tools print: "… V13.0.88 …".
 absl::StatusOr<std::string> ParseToolVersion(absl::string_view output);

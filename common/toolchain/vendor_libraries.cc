@@ -4,6 +4,9 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -12,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/process/subprocess.h"
+#include "common/toolchain/library_versions.h"
 #include "common/toolchain/places.h"
 #include "common/toolchain/toolchain.h"
 
@@ -19,108 +23,6 @@ namespace sassay {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string Dotted(uint64_t number, uint64_t major, uint64_t minor, uint64_t patch) {
-  return absl::StrCat(number / major, ".", number % major / minor, ".", number % minor / patch);
-}
-
-std::string CublasLtVersion(void* function) {
-  return Dotted(reinterpret_cast<size_t (*)()>(function)(), 10000, 100, 1);
-}
-
-std::string CudnnVersion(void* function) { return Dotted(reinterpret_cast<size_t (*)()>(function)(), 10000, 100, 1); }
-
-std::string CuptiVersion(void* function) {
-  uint32_t version = 0;
-  reinterpret_cast<int (*)(uint32_t*)>(function)(&version);
-  return Dotted(version, 10000, 100, 1);
-}
-
-std::string NvrtcVersion(void* function) {
-  int major = 0, minor = 0;
-  reinterpret_cast<int (*)(int*, int*)>(function)(&major, &minor);
-  return absl::StrCat(major, ".", minor);
-}
-
-std::string CudartVersion(void* function) {
-  int version = 0;
-  reinterpret_cast<int (*)(int*)>(function)(&version);
-  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
-}
-
-struct Description {
-  VendorLibrary library;
-  const char* name;
-  const char* purpose;
-  // Best first. A number in a soname is an ABI.
-  std::vector<std::string> sonames;
-  const char* mend;
-  const char* version_symbol;
-  std::string (*version)(void*);
-  // Asked for by plain name once the library works.
-  std::vector<VendorLibrary> needs;
-};
-
-const std::vector<Description>& Descriptions() {
-  static const auto* const descriptions = new std::vector<Description>{
-      {VendorLibrary::kCublasLt,
-       "cuBLASLt",
-       "GEMM baselines",
-       {"libcublasLt.so.13", "libcublasLt.so.12"},
-       "pip install nvidia-cublas",
-       "cublasLtGetVersion",
-       CublasLtVersion,
-       {}},
-      {VendorLibrary::kCudnn,
-       "cuDNN",
-       "attention baselines",
-       {"libcudnn.so.9"},
-       "pip install nvidia-cudnn-cu13",
-       "cudnnGetVersion",
-       CudnnVersion,
-       {VendorLibrary::kNvrtc, VendorLibrary::kCublasLt, VendorLibrary::kCudart}},
-      {VendorLibrary::kCupti,
-       "CUPTI",
-       "evidence of executed instructions",
-       {"libcupti.so.13"},
-       "pip install nvidia-cuda-cupti",
-       "cuptiGetVersion",
-       CuptiVersion,
-       {}},
-      {VendorLibrary::kNvml,
-       "NVML",
-       "clocks and throttle reasons, which every timing needs",
-       {"libnvidia-ml.so.1"},
-       "it comes with the NVIDIA driver",
-       nullptr,
-       nullptr,
-       {}},
-      {VendorLibrary::kNvrtc,
-       "NVRTC",
-       "cuDNN's engines that compile at run time",
-       {"libnvrtc.so.13", "libnvrtc.so.12"},
-       "pip install nvidia-cuda-nvrtc",
-       "nvrtcVersion",
-       NvrtcVersion,
-       {}},
-      {VendorLibrary::kCudart,
-       "CUDA runtime",
-       "cuDNN's frontend",
-       {"libcudart.so.13", "libcudart.so.12"},
-       "pip install nvidia-cuda-runtime",
-       "cudaRuntimeGetVersion",
-       CudartVersion,
-       {}},
-  };
-  return *descriptions;
-}
-
-const Description& Describe(VendorLibrary library) {
-  for (const Description& description : Descriptions()) {
-    if (description.library == library) return description;
-  }
-  return Descriptions().front();
-}
 
 struct Tool {
   const char* name;
@@ -168,7 +70,7 @@ std::string VersionInName(const std::string& path) {
   return at == std::string::npos ? "" : path.substr(at + 4);
 }
 
-LoadedLibrary Opened(const Description& description, void* handle, const std::string& asked) {
+LoadedLibrary Opened(const LibraryDescription& description, void* handle, const std::string& asked) {
   LoadedLibrary loaded;
   loaded.handle = handle;
   loaded.path = PathOf(handle, asked);
@@ -184,20 +86,56 @@ bool IsIn(const std::string& file, const std::vector<std::string>& folders) {
   return false;
 }
 
-// What a deep search would try: the files, then the plain names.
-std::vector<std::string> Attempts(const Description& description, const VendorSearch& search) {
-  std::vector<std::string> attempts = LocateVendorLibrary(description.library, search);
-  if (search.ask_linker) attempts.insert(attempts.end(), description.sonames.begin(), description.sonames.end());
-  return attempts;
+bool IsExplicit(const std::string& file, const VendorSearch& search) { return IsIn(file, search.explicit_folders); }
+
+// Files that exist, each once: the operator's first, then by ABI, then by place.
+std::vector<std::string> Existing(const LibraryDescription& description, const VendorSearch& search) {
+  std::vector<std::string> found;
+  std::set<std::string> seen;
+  for (const std::string& soname : description.sonames) {
+    for (const std::string& folder : FoldersOf(search)) {
+      const std::string file = absl::StrCat(folder, "/", soname);
+      if (access(file.c_str(), R_OK) == 0 && seen.insert(Real(file)).second) found.push_back(file);
+    }
+  }
+  std::stable_partition(found.begin(), found.end(), [&](const std::string& file) { return IsExplicit(file, search); });
+  return found;
 }
 
-absl::Status NotLoaded(const Description& description, const std::vector<std::string>& troubles) {
+std::string DriverOf(const VendorSearch& search) {
+  return search.driver_cuda.has_value() ? *search.driver_cuda : DriverCudaVersion();
+}
+
+// Asked only where there is a choice.
+std::vector<RankedLibrary> Ranked(const LibraryDescription& description, const VendorSearch& search) {
+  const std::vector<std::string> files = Existing(description, search);
+  if (files.size() > 1 && description.newest && !IsExplicit(files.front(), search)) {
+    return RankLibraries(description.library, files, DriverOf(search), AskLibraryVersion);
+  }
+  std::vector<RankedLibrary> ranked;
+  for (const std::string& file : files) ranked.push_back({file, {}, ""});
+  return ranked;
+}
+
+std::string WhyPassedOver(const RankedLibrary& other, const LoadedLibrary& taken, const LibraryDescription& description,
+                          const VendorSearch& search) {
+  if (!other.unusable.empty()) return other.unusable;
+  if (IsExplicit(taken.path, search)) return "SASSAY_CUDA_LIBRARY_PATH decides";
+  if (!description.newest) return "found later";
+  if (other.version.version.empty()) return "does not tell its version";
+  const std::string made = other.version.cuda.empty() ? "" : absl::StrCat(", for CUDA ", other.version.cuda);
+  if (other.version.version == taken.version) return absl::StrCat(other.version.version, made, ", found later");
+  const bool older = IsLaterVersion(taken.version, other.version.version);
+  return absl::StrCat(other.version.version, made, older ? "" : ", which fits this driver less");
+}
+
+absl::Status NotLoaded(const LibraryDescription& description, const std::vector<std::string>& troubles) {
   const std::string why = troubles.empty() ? "is in none of the usual folders" : absl::StrJoin(troubles, "; ");
   return absl::UnavailableError(absl::StrCat(description.name, " (", description.sonames.front(), ") ", why, ". Mend: ",
                                              description.mend, ", or set SASSAY_CUDA_LIBRARY_PATH to its folder"));
 }
 
-VendorFinding Finding(const Description& description, const VendorSearch& search) {
+VendorFinding Finding(const LibraryDescription& description, const VendorSearch& search) {
   VendorFinding finding;
   finding.name = description.name;
   finding.purpose = description.purpose;
@@ -208,10 +146,11 @@ VendorFinding Finding(const Description& description, const VendorSearch& search
   }
   finding.path = loaded->path;
   finding.version = loaded->version;
-  std::set<std::string> passed_over;
-  for (const std::string& file : LocateVendorLibrary(description.library, search)) passed_over.insert(Real(file));
-  passed_over.erase(loaded->path);
-  finding.others.assign(passed_over.begin(), passed_over.end());
+  for (const RankedLibrary& other : Ranked(description, search)) {
+    if (Real(other.path) == loaded->path) continue;
+    finding.others.push_back(
+        absl::StrCat(Real(other.path), " (", WhyPassedOver(other, *loaded, description, search), ")"));
+  }
   return finding;
 }
 
@@ -229,6 +168,66 @@ VendorFinding Finding(const Tool& tool, const VendorSearch& search) {
   return finding;
 }
 
+// Else they would be asked for by plain name, which may give another version's.
+void LoadParts(const LibraryDescription& description, const std::string& library) {
+  for (const std::string& part : description.parts) {
+    for (const std::string& file : GlobPaths((fs::path(Real(library)).parent_path() / part).string())) {
+      dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    }
+  }
+}
+
+std::vector<std::string> PatternsIn(const std::string& toolkit, absl::string_view name) {
+  std::vector<std::string> patterns;
+  if (toolkit.empty()) return patterns;
+  for (const char* below : {"bin", "compute-sanitizer", "nsight-compute*"}) {
+    patterns.push_back(absl::StrCat(toolkit, "/", below, "/", name));
+  }
+  return patterns;
+}
+
+// For each place that may hold one release of the tool, where in it.
+std::vector<std::vector<std::string>> ToolPlaces(absl::string_view name, const VendorSearch& search) {
+  std::vector<std::vector<std::string>> places;
+  for (const std::string& root : search.toolkits) places.push_back(PatternsIn(root, name));
+  for (const std::string& release : GlobPaths("/opt/nvidia/nsight-compute/*")) {
+    places.push_back({absl::StrCat(release, "/", name)});
+  }
+  for (const std::string& packages : search.site_packages) {
+    for (const std::string& folder : GlobPaths(packages + "/nvidia/*/bin")) {
+      places.push_back({absl::StrCat(folder, "/", name)});
+    }
+  }
+  return places;
+}
+
+// Free of symbolic links; empty if there is none.
+std::string FirstTool(const std::vector<std::string>& patterns) {
+  for (const std::string& pattern : patterns) {
+    for (const std::string& path : GlobPaths(pattern)) {
+      if (access(path.c_str(), X_OK) == 0 && !fs::is_directory(path)) return Real(path);
+    }
+  }
+  return "";
+}
+
+// "/usr/local/cuda-13.0/bin/ncu" or ".../nvidia/cu13/bin/ncu" -> 13; 0 where the path does not tell.
+int CudaMajorInPath(const std::string& path) {
+  for (const char* before : {"/cuda-", "/cu"}) {
+    const size_t at = path.find(before);
+    if (at == std::string::npos) continue;
+    const int major = std::atoi(path.c_str() + at + std::strlen(before));
+    if (major > 0) return major;
+  }
+  return 0;
+}
+
+void DropNewerThanDriver(std::vector<std::string>& programs, const VendorSearch& search) {
+  if (programs.size() < 2) return;
+  const int driver = std::atoi(DriverOf(search).c_str());
+  if (driver > 0) std::erase_if(programs, [&](const std::string& path) { return CudaMajorInPath(path) > driver; });
+}
+
 std::string MendOf(absl::string_view tool) {
   for (const Tool& known : kTools) {
     if (known.name == tool) return known.mend;
@@ -238,7 +237,7 @@ std::string MendOf(absl::string_view tool) {
 
 }  // namespace
 
-absl::string_view VendorLibraryName(VendorLibrary library) { return Describe(library).name; }
+absl::string_view VendorLibraryName(VendorLibrary library) { return DescribeLibrary(library).name; }
 
 VendorSearch VendorSearch::FromEnvironment() {
   VendorSearch search;
@@ -247,21 +246,16 @@ VendorSearch VendorSearch::FromEnvironment() {
   for (const char* folder : {"/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"}) {
     search.linker_folders.push_back(folder);
   }
+  search.explicit_toolkit = EnvironmentValue("SASSAY_CUDA_HOME");
   search.toolkits = ToolkitRoots();
   search.site_packages = SitePackages();
   return search;
 }
 
 std::vector<std::string> LocateVendorLibrary(VendorLibrary library, const VendorSearch& search) {
-  const std::vector<std::string> folders = FoldersOf(search);
-  std::vector<std::string> found;
-  for (const std::string& soname : Describe(library).sonames) {
-    for (const std::string& folder : folders) {
-      const std::string file = absl::StrCat(folder, "/", soname);
-      if (access(file.c_str(), R_OK) == 0) found.push_back(file);
-    }
-  }
-  return found;
+  std::vector<std::string> files;
+  for (RankedLibrary& ranked : Ranked(DescribeLibrary(library), search)) files.push_back(std::move(ranked.path));
+  return files;
 }
 
 void* LoadedLibrary::Find(const char* name) const { return dlsym(handle, name); }
@@ -271,35 +265,38 @@ absl::Status LoadedLibrary::Lacks(const char* name) const {
 }
 
 absl::StatusOr<LoadedLibrary> LoadVendorLibrary(VendorLibrary library, const VendorSearch& search) {
-  const Description& description = Describe(library);
+  const LibraryDescription& description = DescribeLibrary(library);
   // The linker then finds them by name, wherever they lie. What is really needed is missed by the library itself.
   for (const VendorLibrary needed : description.needs) LoadVendorLibrary(needed, search).IgnoreError();
   std::vector<std::string> troubles;
-  for (const std::string& attempt : Attempts(description, search)) {
-    if (void* handle = dlopen(attempt.c_str(), RTLD_NOW | RTLD_LOCAL)) return Opened(description, handle, attempt);
-    if (attempt.find('/') != std::string::npos) troubles.push_back(absl::StrCat("does not load: ", dlerror()));
-    if (IsIn(attempt, search.explicit_folders)) break;
+  for (const RankedLibrary& ranked : Ranked(description, search)) {
+    if (!ranked.unusable.empty()) {
+      troubles.push_back(absl::StrCat(ranked.path, " ", ranked.unusable));
+      continue;
+    }
+    LoadParts(description, ranked.path);
+    if (void* handle = dlopen(ranked.path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      return Opened(description, handle, ranked.path);
+    }
+    troubles.push_back(absl::StrCat("does not load: ", dlerror()));
+    if (IsExplicit(ranked.path, search)) return NotLoaded(description, troubles);
+  }
+  for (const std::string& soname : search.ask_linker ? description.sonames : std::vector<std::string>()) {
+    if (void* handle = dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL)) return Opened(description, handle, soname);
   }
   return NotLoaded(description, troubles);
 }
 
 absl::StatusOr<std::string> FindVendorTool(absl::string_view name, const VendorSearch& search) {
-  std::vector<std::string> patterns;
-  for (const std::string& root : search.toolkits) {
-    for (const char* below : {"bin", "compute-sanitizer", "nsight-compute*"}) {
-      patterns.push_back(absl::StrCat(root, "/", below, "/", name));
-    }
-  }
-  patterns.push_back(absl::StrCat("/opt/nvidia/nsight-compute/*/", name));
-  for (const std::string& packages : search.site_packages) {
-    patterns.push_back(absl::StrCat(packages, "/nvidia/*/bin/", name));
-  }
-  for (const std::string& pattern : patterns) {
-    for (const std::string& path : GlobPaths(pattern)) {
-      if (access(path.c_str(), X_OK) == 0 && !fs::is_directory(path)) return Real(path);
-    }
-  }
-  if (auto path = FindProgram(name); path.ok() && search.ask_linker) return Real(*path);
+  const std::string own = FirstTool(PatternsIn(search.explicit_toolkit, name));
+  if (!own.empty()) return own;
+  std::vector<std::string> programs;
+  for (const std::vector<std::string>& patterns : ToolPlaces(name, search)) programs.push_back(FirstTool(patterns));
+  if (auto path = FindProgram(name); path.ok() && search.ask_linker) programs.push_back(Real(*path));
+  std::erase(programs, "");
+  // What runs beside the driver has to know it; a disassembler reads files alone.
+  if (name != "nvdisasm") DropNewerThanDriver(programs, search);
+  if (!programs.empty()) return NewestTool(programs);
   return absl::NotFoundError(
       absl::StrCat(name, " is in no CUDA toolkit, wheel or folder of PATH. Mend: ", MendOf(name)));
 }
@@ -308,7 +305,7 @@ std::vector<VendorFinding> FindVendorLibraries(const VendorSearch& search) {
   std::vector<VendorFinding> findings;
   for (const VendorLibrary library :
        {VendorLibrary::kCublasLt, VendorLibrary::kCudnn, VendorLibrary::kCupti, VendorLibrary::kNvml}) {
-    findings.push_back(Finding(Describe(library), search));
+    findings.push_back(Finding(DescribeLibrary(library), search));
   }
   for (const Tool& tool : kTools) findings.push_back(Finding(tool, search));
   return findings;

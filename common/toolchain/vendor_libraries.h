@@ -2,12 +2,17 @@
 // every machine and uses what a machine has.
 //
 // A library is looked for, by its file name, in
-//   1. $SASSAY_CUDA_LIBRARY_PATH, folders separated by colons: the operator's word. A library there that does not load
-//      is an error, not passed over;
-//   2. $LD_LIBRARY_PATH, the system's folders, and whatever else the dynamic linker finds by the plain name;
+//   1. $SASSAY_CUDA_LIBRARY_PATH, folders separated by colons: the operator's word, which decides. A library there that
+//      does not load is an error, not passed over;
+//   2. $LD_LIBRARY_PATH and the system's folders;
 //   3. CUDA toolkits (places.h): lib64, lib, targets/x86_64-linux/lib, extras/CUPTI/lib64;
-//   4. Python packages (places.h): nvidia/*/lib, which is where NVIDIA's wheels put them.
-// The first that loads is taken and stays loaded for the life of the process.
+//   4. Python packages (places.h): nvidia/*/lib, which is where NVIDIA's wheels put them;
+//   5. where nothing lies there: whatever the dynamic linker finds by the plain name.
+// Of several the newest that the driver runs is taken (library_versions.h), of NVML the first; it stays loaded for the
+// life of the process. Parts of a library come from its own folder, whatever the linker would have found.
+//
+// Tools: $SASSAY_CUDA_HOME decides; else the newest of toolkits, wheels and PATH that is not of a later CUDA than the
+// driver's.
 #ifndef SASSAY_COMMON_TOOLCHAIN_VENDOR_LIBRARIES_H_
 #define SASSAY_COMMON_TOOLCHAIN_VENDOR_LIBRARIES_H_
 
@@ -17,10 +22,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "common/toolchain/library_table.h"
 
 namespace sassay {
-
-enum class VendorLibrary { kCublasLt, kCudnn, kCupti, kNvml, kNvrtc, kCudart };
 
 // "cuBLASLt", "cuDNN", "CUPTI", "NVML", "NVRTC", "CUDA runtime".
 absl::string_view VendorLibraryName(VendorLibrary library);
@@ -31,13 +36,19 @@ struct VendorSearch {
   std::vector<std::string> linker_folders;
   // Also ask the dynamic linker for the plain name.
   bool ask_linker = true;
+  // A root; its tools are taken where it has them. Empty for none.
+  std::string explicit_toolkit{};
   std::vector<std::string> toolkits;       // roots
   std::vector<std::string> site_packages;  // folders that may hold nvidia/*/lib
+
+  // What the driver runs at most: "13.0", or empty where there is no driver. Absent: it is asked when that matters.
+  absl::optional<std::string> driver_cuda{};
 
   static VendorSearch FromEnvironment();
 };
 
-// Files of `library` that exist, best first, without loading any.
+// Files of `library` that exist, best first, without loading any into this process. The first time that there is a
+// choice it costs a child for each, a tenth of a second.
 std::vector<std::string> LocateVendorLibrary(VendorLibrary library,
                                              const VendorSearch& search = VendorSearch::FromEnvironment());
 
@@ -76,8 +87,8 @@ struct LoadedLibrary {
 absl::StatusOr<LoadedLibrary> LoadVendorLibrary(VendorLibrary library,
                                                 const VendorSearch& search = VendorSearch::FromEnvironment());
 
-// A program: in a toolkit's bin, beside a toolkit (Nsight Compute), in NVIDIA's wheels, in PATH. NOT_FOUND says what
-// mends it.
+// A program: in a toolkit's bin, beside a toolkit (Nsight Compute), in NVIDIA's wheels, in PATH. Of several the one
+// that says the latest version. NOT_FOUND says what mends it.
 absl::StatusOr<std::string> FindVendorTool(absl::string_view name,
                                            const VendorSearch& search = VendorSearch::FromEnvironment());
 
@@ -88,7 +99,7 @@ struct VendorFinding {
   std::string path;     // empty if it is not there
   std::string version;  // empty if it does not tell
   std::string missing;  // why there is none and what mends it; empty if it is there
-  // Further files of a library that were passed over. A newer one may be faster; SASSAY_CUDA_LIBRARY_PATH prefers it.
+  // Further files of a library and why they were passed over: "/opt/…/libcudnn.so.9 (9.14.0, for CUDA 13.0)".
   std::vector<std::string> others{};
 };
 

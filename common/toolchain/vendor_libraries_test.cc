@@ -62,17 +62,45 @@ class VendorLibraries : public testing::Test {
 };
 
 TEST_F(VendorLibraries, AreLookedForInTheOrderOfTheManual) {
-  const std::string wheel = Put("packages/nvidia/cudnn/lib/libcudnn.so.9");
-  const std::string toolkit = Put("toolkit/targets/x86_64-linux/lib/libcudnn.so.9");
-  const std::string linker = Put("linker/libcudnn.so.9");
-  const std::string explicit_one = Put("explicit/libcudnn.so.9");
-  EXPECT_THAT(LocateVendorLibrary(VendorLibrary::kCudnn, search_), ElementsAre(explicit_one, linker, toolkit, wheel));
+  const std::string wheel = Put("packages/nvidia/cudnn/lib/libnvidia-ml.so.1", "1");
+  const std::string toolkit = Put("toolkit/targets/x86_64-linux/lib/libnvidia-ml.so.1", "2");
+  const std::string linker = Put("linker/libnvidia-ml.so.1", "3");
+  const std::string explicit_one = Put("explicit/libnvidia-ml.so.1", "4");
+  EXPECT_THAT(LocateVendorLibrary(VendorLibrary::kNvml, search_), ElementsAre(explicit_one, linker, toolkit, wheel));
 }
 
-TEST_F(VendorLibraries, ANewerAbiWinsOverABetterPlace) {
-  const std::string older = Put("explicit/libcublasLt.so.12");
+TEST_F(VendorLibraries, TheOperatorsFolderDecidesEvenOverANewerAbi) {
+  const std::string asked_for = Put("explicit/libcublasLt.so.12");
   const std::string newer = Put("packages/nvidia/cu13/lib/libcublasLt.so.13");
-  EXPECT_THAT(LocateVendorLibrary(VendorLibrary::kCublasLt, search_), ElementsAre(newer, older));
+  EXPECT_THAT(LocateVendorLibrary(VendorLibrary::kCublasLt, search_), ElementsAre(asked_for, newer));
+}
+
+TEST_F(VendorLibraries, TheSameFileUnderTwoNamesIsOneLibrary) {
+  const std::string file = Put("linker/libcudnn.so.9");
+  fs::create_directories(Folder("toolkit"));
+  fs::create_directory_symlink(Folder("linker"), Folder("toolkit/lib64"));
+  EXPECT_THAT(LocateVendorLibrary(VendorLibrary::kCudnn, search_), ElementsAre(file));
+}
+
+TEST_F(VendorLibraries, TheNewestToolIsTaken) {
+  Put("toolkit/bin/ncu", "#!/bin/sh\necho 'Version 2025.3.1.0 (build 1)'\n");
+  const std::string newer = Put("packages/nvidia/ncu/bin/ncu", "#!/bin/sh\necho 'Version 2025.10.0.0 (build 1)'\n");
+  EXPECT_EQ(FindVendorTool("ncu", search_).value_or(""), newer);
+}
+
+TEST_F(VendorLibraries, AToolOfALaterCudaThanTheDriversDoesNotWin) {
+  const std::string fits = Put("cuda-13.0/bin/ncu", "#!/bin/sh\necho 'Version 2025.3.1.0 (build 1)'\n");
+  Put("cuda-14.0/bin/ncu", "#!/bin/sh\necho 'Version 2027.1.0.0 (build 1)'\n");
+  search_.toolkits = {Folder("cuda-14.0"), Folder("cuda-13.0")};
+  search_.driver_cuda = "13.0";
+  EXPECT_EQ(FindVendorTool("ncu", search_).value_or(""), fits);
+}
+
+TEST_F(VendorLibraries, TheToolOfTheToolkitThatWasAskedForDecides) {
+  search_.explicit_toolkit = Folder("mine");
+  const std::string mine = Put("mine/bin/ncu", "#!/bin/sh\necho 'Version 2024.1.0.0 (build 1)'\n");
+  Put("toolkit/bin/ncu", "#!/bin/sh\necho 'Version 2025.3.1.0 (build 1)'\n");
+  EXPECT_EQ(FindVendorTool("ncu", search_).value_or(""), mine);
 }
 
 TEST_F(VendorLibraries, WhatIsNowhereSaysWhatMendsIt) {
@@ -113,7 +141,7 @@ TEST_F(VendorLibraries, TheReportHasALineForEachThingFoundOrNot) {
     EXPECT_EQ(finding.path.empty(), !finding.missing.empty()) << finding.name;
     EXPECT_EQ(finding.path.empty(), finding.name != "NVML" && finding.name != "compute-sanitizer") << finding.name;
   }
-  EXPECT_THAT(findings[3].others, ElementsAre(other));
+  EXPECT_THAT(findings[3].others, ElementsAre(other + " (found later)"));
   EXPECT_EQ(findings[4].path, sanitizer);
   EXPECT_EQ(findings[4].version, "2025.3.1.0");
 }

@@ -79,10 +79,12 @@ evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain
   };
 }
 
-LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain) {
+// Of the toolkit that was asked for (--cuda-home); else the newest.
+LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain, bool asked_for) {
   LaneTools tools;
-  if (toolchain.ok()) tools.compute_sanitizer = toolchain->compute_sanitizer;
+  if (toolchain.ok() && asked_for) tools.compute_sanitizer = toolchain->compute_sanitizer;
   if (tools.compute_sanitizer.empty()) tools.compute_sanitizer = FindVendorTool("compute-sanitizer").value_or("");
+  if (tools.compute_sanitizer.empty() && toolchain.ok()) tools.compute_sanitizer = toolchain->compute_sanitizer;
   tools.ncu = FindVendorTool("ncu").value_or("");
   tools.cuda_gdb = FindVendorTool("cuda-gdb").value_or("");
   return tools;
@@ -121,7 +123,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.trusted_bundle = [workloads = options.workloads](absl::string_view sha256) {
     return TrustedBundle(workloads, sha256);
   };
-  RETURN_IF_ERROR(service->AddLanes(options, FindLaneTools(toolchain), parts));
+  RETURN_IF_ERROR(service->AddLanes(options, FindLaneTools(toolchain, !options.cuda_home.empty()), parts));
   service->pipeline_ = std::make_unique<Pipeline>(std::move(parts));
   return service;
 }
