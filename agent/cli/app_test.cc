@@ -171,7 +171,10 @@ TEST_F(AppTest, StagesAndDeadlinesReachTheService) {
   EXPECT_EQ(profiler_.last_request.run_deadline().seconds(), 90);
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--sanitize", "full", "--diagnose", "ncu,debug"}), 0);
   EXPECT_EQ(profiler_.last_request.sanitize(), v1::SANITIZE_POLICY_FULL);
+  EXPECT_EQ(profiler_.last_request.baseline(), v1::BASELINE_CHOICE_UNSPECIFIED);
   EXPECT_THAT(profiler_.last_request.diagnose(), ElementsAre(v1::DIAGNOSIS_NCU, v1::DIAGNOSIS_DEBUG));
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--baseline", "itself"}), 0);
+  EXPECT_EQ(profiler_.last_request.baseline(), v1::BASELINE_CHOICE_ITSELF);
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--diagnose", "hotspot"}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("hotspots"));
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--stages", "evalute"}), 2);

@@ -22,6 +22,8 @@ constexpr Key kKeys[] = {
     {"arch", kChoice, "sm_90a", "sm_90a|sm_100a", false, true, "target architecture"},
     {"artifacts", kPath, "", "", false, true, "folder for the files that diagnoses make; default: the candidate's own"},
     {"ca_file", kPath, "", "", false, false, "PEM file with the certificate authority of the service; switches TLS on"},
+    {"baseline", kChoice, "workload", "workload|itself", false, false,
+     "what to time against: the workload's baseline, or the same bundle in a second runner (A/A, not scored)"},
     {"cache_dir", kPath, "", "", false, false, "compile cache; default $XDG_CACHE_HOME/sassay or ~/.cache/sassay"},
     {"cert_file", kPath, "", "", false, false, "PEM file with the client's certificate, for mutual TLS"},
     {"color", kChoice, "auto", "auto|always|never", false, true, "colours on the terminal"},

@@ -1,5 +1,7 @@
 #include "profiler_service/pipeline/memory_need.h"
 
+#include "profiler_service/timing/timing.h"
+
 namespace sassay::pipeline {
 namespace {
 
@@ -26,6 +28,13 @@ uint64_t MemoryNeed(const admission::AdmittedBundle& candidate, const admission:
   if (reference != nullptr) need += reference->memory_bytes();
   if (emulated) need += kInputCopies * inputs + kOutputCopies * outputs;
   return need;
+}
+
+int RingSize(const timing::Rules& rules, const admission::AdmittedBundle& candidate, bool bundle_baseline,
+             uint64_t device_bytes) {
+  const uint64_t inputs = BytesOf(candidate, sassay::v1::BUFFER_KIND_INPUT);
+  const uint64_t outputs = BytesOf(candidate, sassay::v1::BUFFER_KIND_OUTPUT);
+  return timing::TensorSetsFor(rules, inputs + outputs, inputs, bundle_baseline ? device_bytes / 2 : device_bytes);
 }
 
 }  // namespace sassay::pipeline

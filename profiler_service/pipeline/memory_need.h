@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "profiler_service/admission/admission.h"
+#include "profiler_service/timing/measurement.h"
 
 namespace sassay::pipeline {
 
@@ -14,6 +15,11 @@ namespace sassay::pipeline {
 // their noise, and what came out decoded beside them.
 uint64_t MemoryNeed(const admission::AdmittedBundle& candidate, const admission::AdmittedBundle* reference,
                     bool emulated);
+
+// Sets of tensors for timing: each of the candidate, of what the judge keeps of it, and of the baseline; twice that
+// where a bundle takes the baseline's place, whose tensors the judge keeps, too. At least 1.
+int RingSize(const timing::Rules& rules, const admission::AdmittedBundle& candidate, bool bundle_baseline,
+             uint64_t device_bytes);
 
 }  // namespace sassay::pipeline
 

@@ -19,6 +19,7 @@
 #include "profiler_service/evidence/evidence.h"
 #include "profiler_service/pipeline/cancel_watch.h"
 #include "profiler_service/pipeline/cases.h"
+#include "profiler_service/pipeline/chapters/baseline_chapter.h"
 #include "profiler_service/pipeline/chapters/chapter.h"
 #include "profiler_service/pipeline/chapters/diagnose_chapter.h"
 #include "profiler_service/pipeline/chapters/sanitize_chapter.h"
@@ -129,6 +130,7 @@ class JobRun {
   void Admit(StageReport& report) {
     seen_.bundle_sha256 = job_.request.bundle_sha256();
     seen_.workload = job_.request.workload();
+    seen_.against_itself = AgainstItself();
     if (absl::optional<Failure> refusal = TryAdmit(); refusal.has_value()) {
       Finish(report, StageReport::FAILED, refusal->reason);
       seen_.refused = std::move(refusal);
@@ -492,11 +494,18 @@ class JobRun {
   absl::StatusOr<verdict::TimingSeen> TimeOnce() {
     const auto workers = lane_->MakeWorkers(kill_switch_);
     timing::TimingRequest request;
-    timing::JudgedSets sets(*bundle_, workers->judge(), deadline_, *seeds_, SetsToTime(request.rules));
+    const timing::JudgedSets::Options ring = SetsToTime(request.rules);
+    timing::JudgedSets sets(*bundle_, workers->judge(), deadline_, *seeds_, ring);
     if (absl::Status prepared = sets.Prepare(); !prepared.ok()) {
       return sets.failure().has_value() ? StatusOf(*sets.failure()) : prepared;
     }
     ASSIGN_OR_RETURN(const sassay::v1::Bundle bundle, wire::WithOnlyPlan(bundle_->bundle(), workload_.name()));
+    // Its inputs are from other seeds than the candidate's.
+    const auto baseline = BaselineBundle::Prepare(ThisJob(), Baselines(), workers->judge(), parts_.seeds.Fresh(), ring);
+    if (absl::IsUnavailable(baseline.status()) || absl::IsCancelled(baseline.status())) return baseline.status();
+    if (!baseline.ok()) request.no_baseline = std::string(baseline.status().message());
+    if (baseline.ok() && *baseline != nullptr) request.bundle_baseline = &(*baseline)->baseline();
+    if (AgainstItself()) request.rules = timing::AnchorRules();
     request.device = lane_->specification();
     request.gpu = {lane_->device().model(), lane_->device().multiprocessors()};
     request.workload = workload_;
@@ -512,6 +521,13 @@ class JobRun {
     return lane_->Time(request);
   }
 
+  bool AgainstItself() const { return job_.request.baseline() == sassay::v1::BASELINE_CHOICE_ITSELF; }
+
+  BaselineSources Baselines() const {
+    return {*definition_,          workload_,    AgainstItself(), reference_.has_value() ? &*reference_ : nullptr,
+            parts_.trusted_bundle, parts_.limits};
+  }
+
   // That of evaluate's first case: its answer is known already.
   std::string TimedDistribution() const {
     return CasesFor(*definition_, workload_, lane_->emulated()).distributions.front();
@@ -519,13 +535,8 @@ class JobRun {
 
   timing::JudgedSets::Options SetsToTime(const timing::Rules& rules) const {
     timing::JudgedSets::Options options;
-    uint64_t bytes = 0, input_bytes = 0;
-    for (const sassay::v1::Buffer& buffer : bundle_->plan().buffers()) {
-      const bool input = buffer.kind() == sassay::v1::BUFFER_KIND_INPUT;
-      if (input || buffer.kind() == sassay::v1::BUFFER_KIND_OUTPUT) bytes += buffer.size_bytes();
-      if (input) input_bytes += buffer.size_bytes();
-    }
-    options.sets = timing::TensorSetsFor(rules, bytes, input_bytes, lane_->device().memory_bytes());
+    const bool bundle = AgainstItself() || !BaselineDigest(*definition_, workload_).empty();
+    options.sets = RingSize(rules, *bundle_, bundle, lane_->device().memory_bytes());
     options.distribution = TimedDistribution();
     options.any_seed = definition_->reference_kind == ReferenceKind::kBuiltin;
     options.now = [] { return SteadyNow(); };

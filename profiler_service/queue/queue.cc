@@ -48,6 +48,10 @@ absl::Status CheckDiagnostics(const ProfileRequest& request) {
     return absl::InvalidArgumentError(
         absl::StrCat("sanitize: expected NONE, FAST or FULL, got enum value ", request.sanitize()));
   }
+  if (!sassay::v1::BaselineChoice_IsValid(request.baseline())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("baseline: expected UNSPECIFIED or ITSELF, got enum value ", request.baseline()));
+  }
   std::set<int> seen;
   for (const int diagnosis : request.diagnose()) {
     if (!sassay::v1::Diagnosis_IsValid(diagnosis) || diagnosis == sassay::v1::DIAGNOSIS_UNSPECIFIED) {

@@ -54,6 +54,21 @@ struct Running {
   std::unique_ptr<RunnerProgram> program;
 };
 
+// New inputs for both sides; only the candidate's outputs are in question.
+class BothSides : public Interludes {
+ public:
+  BothSides(Interludes& candidate, Interludes& baseline) : candidate_(candidate), baseline_(baseline) {}
+  absl::Status Refresh() override {
+    RETURN_IF_ERROR(candidate_.Refresh());
+    return baseline_.Refresh();
+  }
+  absl::Status Check(bool last) override { return candidate_.Check(last); }
+
+ private:
+  Interludes& candidate_;
+  Interludes& baseline_;
+};
+
 class Stage {
  public:
   Stage(const TimingRequest& request, wire::RunnerPool& pool, const ClockSource& clock)
@@ -65,8 +80,8 @@ class Stage {
     if (conducted.ok()) return Report(*conducted, TakeStock());
     const absl::Status& status = conducted.status();
     if (absl::IsCancelled(status)) return status;
-    verdict::TimingSeen seen{Unavailable(std::string(status.message())), {}};
-    for (const evaluate::MaybeFailure& failure : {RunnersFailure(), request_.sets->failure()}) {
+    verdict::TimingSeen seen{Unavailable(absl::StrCat(BlameBaseline(), status.message())), {}};
+    for (const evaluate::MaybeFailure& failure : {RunnersFailure(), request_.sets->failure(), BaselineTensors()}) {
       if (!failure.has_value()) continue;
       if (evaluate::IsLostWorker(*failure)) return absl::UnavailableError(failure->reason);
       if (failure->code == sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT) return absl::CancelledError(failure->reason);
@@ -78,27 +93,44 @@ class Stage {
 
  private:
   evaluate::MaybeFailure RunnersFailure() const {
-    for (const Running* running : {&candidate_, &twin_}) {
-      if (running->program != nullptr && running->program->failure().has_value()) return running->program->failure();
-    }
-    return absl::nullopt;
+    return candidate_.program == nullptr ? absl::nullopt : candidate_.program->failure();
+  }
+
+  // Trouble with the tensors of a bundle in the baseline's place: never the candidate's.
+  evaluate::MaybeFailure BaselineTensors() const {
+    if (request_.bundle_baseline == nullptr) return absl::nullopt;
+    const evaluate::MaybeFailure& failure = request_.bundle_baseline->sets->failure();
+    return failure.has_value() && verdict::IsInfrastructure(failure->code) ? failure : absl::nullopt;
+  }
+
+  std::string BlameBaseline() const {
+    if (rival_.program == nullptr || !rival_.program->failure().has_value()) return "";
+    return absl::StrCat("the baseline, ", NameOfRival(), ": ");
+  }
+
+  std::string NameOfRival() const {
+    const v1::BaselineProgram& program = request_.bundle_baseline->program;
+    return absl::StrCat(program.library(), program.version().empty() ? "" : " ", program.version());
   }
 
   absl::StatusOr<Conducted> Measure() {
     // The baseline first: while it chooses its algorithm, no context of a candidate waits.
     RETURN_IF_ERROR(Noted(PrepareBaseline()));
-    RETURN_IF_ERROR(Noted(Start(*request_.sets, candidate_)));
-    if (request_.twin != nullptr) RETURN_IF_ERROR(Noted(Start(*request_.twin, twin_)));
+    RETURN_IF_ERROR(Noted(Start(*request_.bundle, *request_.sets, candidate_)));
     Ensemble ensemble;
     ensemble.candidate = candidate_.program.get();
     ensemble.baseline = baseline_.get();
-    if (request_.twin != nullptr) ensemble.baseline = twin_.program.get();
     ensemble.interludes = request_.sets;
+    absl::optional<BothSides> both;
+    if (rival_.program != nullptr) {
+      ensemble.baseline = rival_.program.get();
+      ensemble.interludes = &both.emplace(*request_.sets, *request_.bundle_baseline->sets);
+    }
     ensemble.clock = [this, uuid = UuidOf(request_.device)] { return clock_(uuid); };
     ensemble.now = [] { return SteadyNow(); };
     ensemble.rules = request_.rules;
     ensemble.rules.time_cap = std::min(request_.rules.time_cap, (end_ - SteadyNow()) * kMeasuringShare);
-    ensemble.sets = static_cast<int>(request_.sets->sets().size());
+    ensemble.sets = SmallerRing();
     ensemble.around = Around(request_);
     absl::StatusOr<Conducted> conducted = Conduct(ensemble);
     RETURN_IF_ERROR(Noted(conducted.status()));
@@ -112,7 +144,11 @@ class Stage {
   }
 
   absl::Status PrepareBaseline() {
-    if (request_.twin != nullptr) return absl::OkStatus();
+    if (request_.bundle_baseline != nullptr) return StartRival();
+    if (!request_.no_baseline.empty()) {
+      no_baseline_ = absl::StrCat("UNAVAILABLE: ", request_.no_baseline);
+      return absl::OkStatus();
+    }
     if (request_.workload.baseline().empty() || request_.judge == nullptr) {
       no_baseline_ = absl::StrCat(request_.workload.definition(), " names no baseline");
       return absl::OkStatus();
@@ -134,7 +170,29 @@ class Stage {
     return absl::OkStatus();
   }
 
-  absl::Status Start(TimedSets& sets, Running& running) {
+  // One that does not come up costs the ratio, not the time.
+  absl::Status StartRival() {
+    const absl::Status started = Start(*request_.bundle_baseline->bundle, *request_.bundle_baseline->sets, rival_);
+    if (started.ok() || absl::IsCancelled(started) || absl::IsUnavailable(started)) return started;
+    no_baseline_ = absl::StrCat("UNAVAILABLE: ", NameOfRival(), ": ", started.message());
+    End(rival_);
+    return absl::OkStatus();
+  }
+
+  // A sample that counts has a set of its own, on either side.
+  int SmallerRing() const {
+    const size_t candidate = request_.sets->sets().size();
+    if (rival_.program == nullptr) return static_cast<int>(candidate);
+    return static_cast<int>(std::min(candidate, request_.bundle_baseline->sets->sets().size()));
+  }
+
+  static void End(Running& running) {
+    running.program.reset();
+    running.guard.reset();
+    running.runner.reset();
+  }
+
+  absl::Status Start(const v1::Bundle& bundle, TimedSets& sets, Running& running) {
     ASSIGN_OR_RETURN(running.runner, pool_.Acquire(request_.device, worker::RUN_MODE_TIMED, absl::InfiniteFuture(),
                                                    request_.kill_switch));
     running.guard = std::make_unique<wire::KillSwitch::Guard>(request_.kill_switch, *running.runner);
@@ -144,13 +202,13 @@ class Stage {
     options.longest_call = request_.longest_call;
     options.take = [&sets](int calls) { return sets.Take(calls); };
     running.program = std::make_unique<RunnerProgram>(*running.runner, std::move(options));
-    return running.program->SetUp(*request_.bundle, sets.sets());
+    return running.program->SetUp(bundle, sets.sets());
   }
 
   Circumstances TakeStock() const {
     Circumstances around;
     if (baseline_ != nullptr) around.baseline = baseline_->program();
-    if (request_.twin != nullptr) around.baseline.emplace().set_library("the candidate itself");
+    if (rival_.program != nullptr) around.baseline = request_.bundle_baseline->program;
     around.no_baseline_reason = no_baseline_;
     around.floor = FloorOf(request_.workload, request_.gpu);
     around.held = candidate_.program->held();
@@ -168,7 +226,7 @@ class Stage {
   const absl::Time end_;
   std::unique_ptr<JudgesBaseline> baseline_;
   std::string no_baseline_;
-  Running candidate_, twin_;
+  Running candidate_, rival_;
   bool lost_ = false;
 };
 

@@ -23,6 +23,7 @@
 #include "profiler_service/wire/kill_switch.h"
 #include "profiler_service/wire/runner_pool.h"
 #include "sassay/v1/bundle.pb.h"
+#include "sassay/v1/timing.pb.h"
 #include "sassay/v1/workload.pb.h"
 
 namespace sassay::timing {
@@ -31,6 +32,17 @@ namespace sassay::timing {
 inline constexpr int kFewestSamples = 5;
 // A difference of clocks between the two sides above this is reported.
 inline constexpr double kClockAsymmetry = 0.01;
+
+// A bundle in the baseline's place, in a runner of its own: one that an operator trusts, or the candidate itself (A/A),
+// which shows how far a ratio of this service can be trusted. Everything must outlive the measurement.
+struct BundleBaseline {
+  // With only the plan to run.
+  const sassay::v1::Bundle* bundle = nullptr;
+  // Its tensors, for the same workload.
+  TimedSets* sets = nullptr;
+  // As the verdict names it.
+  sassay::v1::BaselineProgram program;
+};
 
 // What is to be timed, and with which buffers. Everything must outlive the call.
 struct TimingRequest {
@@ -45,9 +57,10 @@ struct TimingRequest {
   TimedSets* sets = nullptr;
   // Has the baseline, where the workload names one.
   evaluate::JudgePort* judge = nullptr;
-  // A/A: the candidate takes the baseline's place too, in a second runner, with these tensors; null otherwise. Shows
-  // how far a ratio of this service can be trusted.
-  TimedSets* twin = nullptr;
+  // Takes the place of the workload's baseline; null where that is a library's or there is none.
+  const BundleBaseline* bundle_baseline = nullptr;
+  // Why the bundle that should be the baseline is none; empty if there is no such trouble.
+  std::string no_baseline;
   uint64_t poison_seed = 0;
   // Of the baseline's inputs.
   uint64_t baseline_seed = 0;
@@ -72,7 +85,8 @@ using ClockSource = std::function<absl::StatusOr<ClockReading>(const std::string
 // Runs the stage. A Status is CANCELLED (the kill switch) or UNAVAILABLE (a runner or the judge was lost, so that
 // another attempt may go better); all else is a Timing whose status is MEASURED or UNAVAILABLE with the reason.
 // `failure` is what the candidate did wrong: a fault or hang in a timed call (which the caller proves as evaluate's),
-// an output that a check found wrong, or a time that no GPU can reach.
+// an output that a check found wrong, or a time that no GPU can reach. A baseline that goes wrong is never the
+// candidate's fault: before the first sample the candidate is timed alone, later there is no time.
 absl::StatusOr<verdict::TimingSeen> Time(
     const TimingRequest& request, wire::RunnerPool& pool,
     const ClockSource& clock = [](const std::string& uuid) { return ReadClock(uuid); });

@@ -22,7 +22,10 @@ class NoTensors : public TimedSets {
  public:
   absl::Span<const TensorSet> sets() const override { return sets_; }
   std::vector<uint32_t> Take(int calls) override { return std::vector<uint32_t>(static_cast<size_t>(calls), 0); }
-  absl::Status Refresh() override { return absl::OkStatus(); }
+  absl::Status Refresh() override {
+    ++refreshes_;
+    return absl::OkStatus();
+  }
   absl::Status Check(bool) override {
     if (++checks_ != wrong_at_) return absl::OkStatus();
     failure_ = verdict::Failure{v1::VERDICT_CODE_TIMED_OUTPUT_WRONG, "wrong outputs", {}, {}};
@@ -32,7 +35,7 @@ class NoTensors : public TimedSets {
   uint32_t checked_calls() const override { return static_cast<uint32_t>(checks_); }
   uint32_t renewed_sets() const override { return 0; }
 
-  int wrong_at_ = 0, checks_ = 0;
+  int wrong_at_ = 0, checks_ = 0, refreshes_ = 0;
 
  private:
   const std::vector<TensorSet> sets_ = std::vector<TensorSet>(16);
@@ -89,7 +92,8 @@ class TimingTest : public testing::Test {
     request.bundle = &bundle;
     request.sets = &sets_;
     request.judge = &judge_;
-    request.twin = twin_;
+    request.bundle_baseline = bundle_baseline_;
+    request.no_baseline = no_baseline_;
     request.deadline = absl::Seconds(20);
     request.longest_call = longest_call_;
     request.kill_switch = &kill_switch_;
@@ -102,7 +106,8 @@ class TimingTest : public testing::Test {
 
   v1::Workload workload_;
   NoTensors sets_;
-  TimedSets* twin_ = nullptr;
+  const BundleBaseline* bundle_baseline_ = nullptr;
+  std::string no_baseline_;
   ScriptedJudge judge_;
   evaluate::MaybeFailure failure_;
   absl::Duration longest_call_ = absl::Milliseconds(1);
@@ -177,13 +182,65 @@ TEST_F(TimingTest, WithoutALibraryTheCandidateIsTimedAllTheSame) {
 }
 
 TEST_F(TimingTest, AgainstItselfTheSecondRunnerTakesTheBaselinesPlace) {
-  NoTensors twin;
-  twin_ = &twin;
+  NoTensors tensors;
+  const v1::Bundle itself = BundleLaunching("good");
+  BundleBaseline baseline{&itself, &tensors, {}};
+  baseline.program.set_library("the candidate itself");
+  bundle_baseline_ = &baseline;
   const auto timing = Run("cuda:GPU-x", "good");
   ASSERT_TRUE(timing.ok()) << timing.status();
   ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
   EXPECT_EQ(timing->speedup(), 1.0);
   EXPECT_EQ(timing->baseline_program().library(), "the candidate itself");
+}
+
+TEST_F(TimingTest, ATrustedBundleStandsBeforeTheWorkloadsLibraryAndItsInputsAreRenewedToo) {
+  workload_.set_baseline("cublaslt");
+  NoTensors tensors;
+  const v1::Bundle trusted = BundleLaunching("good");
+  BundleBaseline baseline{&trusted, &tensors, {}};
+  baseline.program.set_library("trusted bundle");
+  baseline.program.set_version("ab12");
+  bundle_baseline_ = &baseline;
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
+  EXPECT_EQ(timing->baseline_program().version(), "ab12");
+  EXPECT_EQ(timing->baseline().median_ns(), 1000.0) << "not the library's 800";
+  EXPECT_GT(tensors.refreshes_, 1);
+  EXPECT_EQ(tensors.checks_, 0) << "what is trusted is not in question";
+}
+
+TEST_F(TimingTest, ATrustedBundleThatFaultsIsNotTheCandidatesFault) {
+  NoTensors tensors;
+  const v1::Bundle trusted = BundleLaunching("fails");
+  BundleBaseline baseline{&trusted, &tensors, {}};
+  baseline.program.set_library("trusted bundle");
+  bundle_baseline_ = &baseline;
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
+  EXPECT_TRUE(absl::StartsWith(timing->reason(), "the baseline, trusted bundle: ")) << timing->reason();
+  EXPECT_FALSE(failure_.has_value());
+}
+
+TEST_F(TimingTest, AFaultOfTheCandidateBesideATrustedBundleIsTheCandidates) {
+  NoTensors tensors;
+  const v1::Bundle trusted = BundleLaunching("good");
+  BundleBaseline baseline{&trusted, &tensors, {}};
+  bundle_baseline_ = &baseline;
+  const auto timing = Run("cuda:GPU-x", "fails");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
+  EXPECT_TRUE(failure_.has_value());
+}
+
+TEST_F(TimingTest, WithoutTheTrustedBundleTheCandidateIsTimedAloneWithTheReason) {
+  no_baseline_ = "no file of the operator has the digest ab12";
+  const auto timing = Run("cuda:GPU-x", "good");
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
+  EXPECT_EQ(timing->no_speedup_reason(), "UNAVAILABLE: no file of the operator has the digest ab12");
 }
 
 TEST_F(TimingTest, WrongTimedCallMakesTheTimeWorthNothing) {

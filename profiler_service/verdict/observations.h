@@ -86,6 +86,8 @@ struct Observations {
   absl::optional<sassay::v1::Exclusion> excluded;
   // Seeds were chosen by the client's replay id, so it may know the inputs.
   bool replayed = false;
+  // Timed against itself (A/A): the ratio says nothing about the candidate.
+  bool against_itself = false;
 
   // Notes of the stages and warnings of capture, for people.
   std::vector<std::string> notes;

@@ -240,6 +240,7 @@ class Decider {
     if (seen_.provenance != sassay::v1::PROVENANCE_VERIFIED) why.push_back("provenance not verified");
     if (seen_.capture_profile != sassay::v1::CAPTURE_PROFILE_STRICT) why.push_back("not captured in strict");
     if (seen_.excluded.has_value()) why.push_back("excluded by the monitor");
+    if (seen_.against_itself) why.push_back("timed against itself");
     return why;
   }
 

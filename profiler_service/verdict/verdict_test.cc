@@ -60,6 +60,7 @@ TEST(Verdict, ScoresOnlyVerifiedStrictSanitizedUnexcludedFreshRunsAndSaysWhyNot)
            [](Observations& seen) { seen.capture_profile = CAPTURE_PROFILE_LENIENT; },
            [](Observations& seen) { seen.excluded.emplace(); },
            [](Observations& seen) { seen.replayed = true; },
+           [](Observations& seen) { seen.against_itself = true; },
            [](Observations& seen) { seen.sanitize.reset(); },
            [](Observations& seen) { seen.sanitize->unavailable = "compute-sanitizer is not installed"; },
        }) {

@@ -140,7 +140,7 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
   AddSettingFlags(*command, invocation,
-                  {"workload", "stages", "sanitize", "diagnose", "artifacts", "queue_deadline", "run_deadline",
+                  {"workload", "stages", "sanitize", "baseline", "diagnose", "artifacts", "queue_deadline", "run_deadline",
                    "reconnect_deadline", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda_home",
                    "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
@@ -152,6 +152,7 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
       "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --stages evaluate,sanitize --detach\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --sanitize full\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n7168_k5120/M=8192 --diagnose ncu,hotspots --artifacts out\n"
+      "  mini-ptx-agent submit kernel.cu --workload gemm_n7168_k5120/M=8192 --stages timing --baseline itself\n"
       "  mini-ptx-agent submit hangs.cu --workload gemm_n256_k256/M=256 --diagnose debug\n"
       "\n"
       "Ctrl-C cancels the submission and waits shortly; again, it leaves at once. Exit status as for mini-ptx-agent "

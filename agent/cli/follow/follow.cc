@@ -62,6 +62,7 @@ absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const s
     request.add_stages(stage);
   }
   request.set_sanitize(ParsePolicy(settings.Text("sanitize")));
+  if (settings.Text("baseline") == "itself") request.set_baseline(v1::BASELINE_CHOICE_ITSELF);
   for (const std::string& name : settings.List("diagnose")) {
     ASSIGN_OR_RETURN(const v1::Diagnosis diagnosis, ParseDiagnosis(name));
     request.add_diagnose(diagnosis);

@@ -12,14 +12,11 @@ namespace {
 
 using sassay::worker::RunnerReply;
 
-const judge::StateOptions& Options() {
-  static const auto* const kOptions = [] {
-    auto* options = new judge::StateOptions;
-    options->catalog = &WorkloadCatalog::BuiltIn();
-    options->threads = 2;
-    return options;
-  }();
-  return *kOptions;
+judge::StateOptions OptionsWith(const WorkloadCatalog& catalog) {
+  judge::StateOptions options;
+  options.catalog = &catalog;
+  options.threads = 2;
+  return options;
 }
 
 class FakeRunner : public CandidateRunner {
@@ -109,7 +106,7 @@ RunnerReply HonestGemm(int, Tensors& tensors) {
   return Ended();
 }
 
-InProcessJudge::InProcessJudge() {
+InProcessJudge::InProcessJudge(const WorkloadCatalog& catalog) : options_(OptionsWith(catalog)) {
   absl::MutexLock lock(&mutex_);
   Restart();
 }
@@ -117,7 +114,7 @@ InProcessJudge::InProcessJudge() {
 void InProcessJudge::Restart() {
   judge_.reset();
   device_ = std::make_unique<judge::MemoryDevice>();
-  judge_ = std::make_unique<judge::Judge>(*device_, Options(), 64 << 20);
+  judge_ = std::make_unique<judge::Judge>(*device_, options_, 64 << 20);
   dead_ = false;
 }
 

@@ -34,7 +34,8 @@ void GemmRows(Tensors& tensors, int first, int last);
 // The judge of the tests. Thread-safe.
 class InProcessJudge : public JudgePort {
  public:
-  InProcessJudge();
+  // The catalogue outlives it.
+  explicit InProcessJudge(const WorkloadCatalog& catalog = WorkloadCatalog::BuiltIn());
   absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
                                                  std::vector<UniqueFd>& descriptors, absl::Time deadline) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -51,6 +52,7 @@ class InProcessJudge : public JudgePort {
  private:
   void Restart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const judge::StateOptions options_;
   absl::Mutex mutex_;
   std::unique_ptr<judge::MemoryDevice> device_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<judge::Judge> judge_ ABSL_GUARDED_BY(mutex_);

@@ -30,8 +30,8 @@ using testing::HasSubstr;
 // A device without processes.
 class FakeLane : public Lane {
  public:
-  FakeLane(const std::string& kind, FakeKernel kernel)
-      : Lane(uint64_t{140} << 30, 4), specification_(kind + ":0"), kernel_(std::move(kernel)) {
+  FakeLane(const std::string& kind, FakeKernel kernel, const WorkloadCatalog& catalog = WorkloadCatalog::BuiltIn())
+      : Lane(uint64_t{140} << 30, 4), specification_(kind + ":0"), kernel_(std::move(kernel)), judge_(catalog) {
     sassay::worker::DeviceDescription& device = devices_.emplace_back();
     device.set_kind(kind);
     device.set_model("NVIDIA H200");
@@ -88,6 +88,15 @@ class FakeLane : public Lane {
       return seen;
     }
     if (timed_ <= lost_timings_) return absl::UnavailableError("the runner was lost: signal 9");
+    no_baseline_ = request.no_baseline;
+    anchor_ = request.rules.standard_error < timing::Rules().standard_error;
+    bundle_baseline_.reset();
+    if (request.bundle_baseline != nullptr) {
+      bundle_baseline_ = request.bundle_baseline->program;
+      EXPECT_EQ(request.bundle_baseline->bundle->plans(0).workload(), request.workload.name());
+      EXPECT_TRUE(request.bundle_baseline->sets->Refresh().ok());
+      EXPECT_EQ(request.bundle_baseline->sets->sets().size(), request.sets->sets().size());
+    }
     for (const FakeKernel& call : timed_calls_) {
       EXPECT_TRUE(request.sets->Refresh().ok());
       EXPECT_TRUE(Call(request, call).ok());
@@ -119,6 +128,10 @@ class FakeLane : public Lane {
   }
 
   std::vector<FakeKernel> timed_calls_;
+  // Of the last timing.
+  absl::optional<BaselineProgram> bundle_baseline_;
+  std::string no_baseline_;
+  bool anchor_ = false;
   int faults_while_timed_ = 0;
   int lost_timings_ = 0;  // the first of them lose their runner
   const std::string specification_;
@@ -150,18 +163,22 @@ class PipelineTest : public testing::Test {
  protected:
   void Build(FakeKernel kernel, const std::string& kind = "cuda") {
     PipelineParts parts{evaluate::SeedPool("a secret of sixteen bytes")};
-    auto lane = std::make_unique<FakeLane>(kind, std::move(kernel));
+    auto lane = std::make_unique<FakeLane>(kind, std::move(kernel), *catalog_);
     lane_ = lane.get();
     parts.lanes.push_back(std::move(lane));
     parts.usual_run_deadline = usual_run_deadline_;
     parts.retry_pause = retry_pause_;
     parts.exclusive = exclusive_;
     parts.probe_every = absl::Milliseconds(1);
-    parts.catalog = &WorkloadCatalog::BuiltIn();
+    parts.catalog = catalog_;
     parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
       return admission::ProvenanceResult{PROVENANCE_VERIFIED, ""};
     };
-    parts.trusted_bundle = [](absl::string_view) { return absl::NotFoundError("no such reference"); };
+    parts.trusted_bundle = [this](absl::string_view sha256) -> absl::StatusOr<std::string> {
+      const auto found = trusted_.find(std::string(sha256));
+      if (found != trusted_.end()) return found->second;
+      return absl::NotFoundError("no such reference");
+    };
     pipeline_ = std::make_unique<Pipeline>(std::move(parts));
   }
 
@@ -194,6 +211,9 @@ class PipelineTest : public testing::Test {
 
   absl::Duration usual_run_deadline_ = absl::Minutes(10), retry_pause_;
   bool exclusive_ = false;
+  const WorkloadCatalog* catalog_ = &WorkloadCatalog::BuiltIn();
+  // Bundles that an operator approved, by digest.
+  std::map<std::string, std::string> trusted_;
   FakeLane* lane_ = nullptr;
   std::unique_ptr<Pipeline> pipeline_;
   RecordingObserver observer_;
