@@ -21,7 +21,7 @@ cuda_wheels=(
 )
 # Wheels that are useful beside any toolkit: headers for tvm_ffi candidates, the disassembler for static SASS families
 # (older releases than 13.2 are not published as wheels; it reads older cubins), headers for the cuDNN baseline.
-tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78 nvidia-cudnn-frontend==1.32.0)
+tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78 nvidia-cuda-cuobjdump==13.2.78 nvidia-cudnn-frontend==1.32.0)
 
 # What baselines are made of, for a machine with a GPU that lacks them.
 cublas_wheels=(nvidia-cublas==13.1.0.3)

@@ -112,9 +112,10 @@ const Explanation kCodes[] = {
      kStatus,
      kStage,
      "A kernel of the cubin is a vendor library's, handed in as one's own.",
-     {"a cubin taken from cuBLAS or cuDNN"},
-     "Submit a kernel of your own, compiled from its source.",
-     "kernel sm90_xmma_gemm_bf16bf16 is cuBLAS's"},
+     {"a cubin taken from cuBLAS or cuDNN", "a library's PTX, assembled again",
+      "a kernel with a name of such a library's"},
+     "Submit a kernel of your own, compiled from its source, under a name of its own.",
+     "ptx: kernel my_gemm is sm90_xmma_gemm_bf16bf16_… of libcublasLt.so.13"},
 };
 
 }  // namespace

@@ -229,6 +229,7 @@ void DropNewerThanDriver(std::vector<std::string>& programs, const VendorSearch&
 }
 
 std::string MendOf(absl::string_view tool) {
+  if (tool == "cuobjdump") return "install the CUDA toolkit, or pip install nvidia-cuda-cuobjdump";
   for (const Tool& known : kTools) {
     if (known.name == tool) return known.mend;
   }

@@ -196,6 +196,9 @@ class JobRun {
     }
     if (admitted_.empty()) return refusal;
     bundle_ = admitted_.begin()->second;
+    if (const auto vendor = parts_.vendor_kernel(bundle_->bundle()); vendor.has_value()) {
+      return Refusal(vendor->code, vendor->Line());
+    }
     return absl::nullopt;
   }
 

@@ -40,6 +40,9 @@ struct PipelineParts {
   // Whether the PTX gives the cubin: ProvenanceChecker::Check; the deadline is of SteadyNow.
   std::function<admission::ProvenanceResult(const admission::AdmittedBundle&, absl::Time deadline, const StopAsked&)>
       provenance;
+  // A kernel of the bundle that is a vendor library's: VendorKernels::Find.
+  std::function<absl::optional<admission::Rejection>(const sassay::v1::Bundle&)> vendor_kernel =
+      [](const sassay::v1::Bundle&) { return absl::nullopt; };
   // Reads the machine code of a cubin, for evidence on a GPU.
   evidence::Disassembler disassemble = [](absl::string_view, absl::Duration) -> absl::StatusOr<Disassembly> {
     return absl::NotFoundError("there is no disassembler");

@@ -79,6 +79,14 @@ evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain
   };
 }
 
+// The package's lists, and those that the operator made of this host's libraries.
+absl::Status AddVendorKernels(const std::filesystem::path& state, admission::VendorKernels& known) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  RETURN_IF_ERROR(known.AddFolder(own.parent_path().parent_path() / "share/sassay/vendor_kernels"));
+  return known.AddFolder(state / "vendor_kernels");
+}
+
 // Of the toolkit that was asked for (--cuda-home); else the newest.
 LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain, bool asked_for) {
   LaneTools tools;
@@ -118,6 +126,10 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle,
                                                             absl::Time deadline, const StopAsked& stop) {
     return checker->Check(bundle, deadline, stop);
+  };
+  RETURN_IF_ERROR(AddVendorKernels(options.state, service->vendor_kernels_));
+  parts.vendor_kernel = [known = &service->vendor_kernels_](const sassay::v1::Bundle& bundle) {
+    return known->Find(bundle);
   };
   parts.disassemble = DisassemblerOf(toolchain, options.allow_unsandboxed);
   parts.trusted_bundle = [workloads = options.workloads](absl::string_view sha256) {

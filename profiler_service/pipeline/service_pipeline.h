@@ -12,6 +12,7 @@
 #include "absl/types/optional.h"
 #include "common/sandbox/sandbox.h"
 #include "common/workload/catalog.h"
+#include "profiler_service/admission/vendor_kernels.h"
 #include "profiler_service/pipeline/pipeline.h"
 #include "profiler_service/wire/runner_pool.h"
 #include "sassay/v1/profiler.pb.h"
@@ -77,6 +78,7 @@ class ServicePipeline {
 
   std::unique_ptr<wire::RunnerPool> pool_;
   std::unique_ptr<admission::ProvenanceChecker> provenance_;
+  admission::VendorKernels vendor_kernels_;
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<sassay::v1::DeviceCapability> devices_;
   std::vector<const JudgeSupervisor*> judges_;  // the lanes own them
