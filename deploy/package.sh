@@ -9,6 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${1:?usage: deploy/package.sh FOLDER|FILE.tar.gz}
 
 deploy/build.sh release programs
+# What admission knows of vendor libraries: those of this machine. A host with others makes lists of its own.
+build/release/bin/vendor-kernels -o build/release/vendor_kernels >&2 ||
+  echo "the package carries no lists of vendor kernels" >&2
 if [[ $target == *.tar.gz ]]; then
   made=$(mktemp -d)
   trap 'rm -rf "$made"' EXIT

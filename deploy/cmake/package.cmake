@@ -31,6 +31,8 @@ install(CODE "execute_process(COMMAND ${PROJECT_SOURCE_DIR}/deploy/notices.sh \$
 install(FILES LICENSE README.md SECURITY.md CHANGELOG.md CITATION.cff DESTINATION share/sassay)
 install(DIRECTORY common/workload/definitions DESTINATION share/sassay FILES_MATCHING PATTERN *.json)
 install(FILES agent/capture/devices/device_table.json DESTINATION share/sassay/devices)
+# Made by deploy/package.sh; without them kernels of vendor libraries are known by name alone.
+install(DIRECTORY ${CMAKE_BINARY_DIR}/vendor_kernels DESTINATION share/sassay OPTIONAL FILES_MATCHING PATTERN *.list)
 install(DIRECTORY agent/examples DESTINATION share/sassay FILES_MATCHING PATTERN *.cu PATTERN *.cuh PATTERN *.md)
 
 set(CPACK_GENERATOR TGZ)

@@ -79,14 +79,6 @@ evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain
   };
 }
 
-// The package's lists, and those that the operator made of this host's libraries.
-absl::Status AddVendorKernels(const std::filesystem::path& state, admission::VendorKernels& known) {
-  std::error_code error;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  RETURN_IF_ERROR(known.AddFolder(own.parent_path().parent_path() / "share/sassay/vendor_kernels"));
-  return known.AddFolder(state / "vendor_kernels");
-}
-
 // Of the toolkit that was asked for (--cuda-home); else the newest.
 LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain, bool asked_for) {
   LaneTools tools;
@@ -99,6 +91,13 @@ LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain, bool asked_f
 }
 
 }  // namespace
+
+absl::Status AddVendorKernels(const std::filesystem::path& state, admission::VendorKernels& known) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  RETURN_IF_ERROR(known.AddFolder(own.parent_path().parent_path() / "share/sassay/vendor_kernels"));
+  return known.AddFolder(state / "vendor_kernels");
+}
 
 ServicePipeline::~ServicePipeline() = default;
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -83,6 +84,10 @@ class ServicePipeline {
   std::vector<sassay::v1::DeviceCapability> devices_;
   std::vector<const JudgeSupervisor*> judges_;  // the lanes own them
 };
+
+// Adds the lists of vendor kernels that came with the package, and those that the operator made of this host's
+// libraries: STATE/vendor_kernels. Failures as VendorKernels::AddFolder's.
+absl::Status AddVendorKernels(const std::filesystem::path& state, admission::VendorKernels& known);
 
 }  // namespace sassay::pipeline
 

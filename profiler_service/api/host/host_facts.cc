@@ -14,6 +14,7 @@
 #include "profiler_service/api/service/machine.h"
 #include "profiler_service/api/service/start_pipeline.h"
 #include "profiler_service/device/cuda/driver.h"
+#include "profiler_service/pipeline/service_pipeline.h"
 
 namespace sassay::api {
 namespace {
@@ -61,6 +62,12 @@ absl::Status StartEverything(const ServiceOptions& options, Trial& trial) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<admission::VendorList>> VendorLists(const fs::path& state) {
+  admission::VendorKernels known;
+  RETURN_IF_ERROR(pipeline::AddVendorKernels(state, known));
+  return known.lists();
+}
+
 Trial Try(const ServiceOptions& options) {
   Trial trial;
   const absl::Time begin = SteadyNow();
@@ -105,6 +112,7 @@ HostFacts GatherHostFacts(const ServiceOptions& options) {
   facts.bubblewrap_version = BubblewrapVersion(facts.sandbox.bubblewrap_path);
   facts.devices = ParseDevices(options.device);
   facts.state = CheckStateFolder(options.state);
+  facts.vendor_lists = VendorLists(options.state);
   facts.trial = Try(options);
   return facts;
 }

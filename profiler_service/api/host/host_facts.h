@@ -13,6 +13,7 @@
 #include "common/sandbox/sandbox.h"
 #include "common/toolchain/toolchain.h"
 #include "common/toolchain/vendor_libraries.h"
+#include "profiler_service/admission/vendor_kernels.h"
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/wire/gpu_nodes.h"
 
@@ -50,6 +51,8 @@ struct HostFacts {
   absl::StatusOr<std::vector<std::string>> devices = absl::NotFoundError("not looked for");
   // Why nothing can be written into --state; OK if it can, or if it can be made.
   absl::Status state;
+  // Of vendor kernels that admission refuses; or which list cannot be read, so that the service does not start.
+  absl::StatusOr<std::vector<admission::VendorList>> vendor_lists = std::vector<admission::VendorList>();
   Trial trial;
 };
 

@@ -1,6 +1,8 @@
 #include "profiler_service/api/host/host_report.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -128,6 +130,40 @@ Check VendorCheck(const VendorFinding& finding) {
   return Lacking(finding.name, Check::OPTIONAL_MISSING, said.first, finding.purpose, said.second);
 }
 
+// Libraries of this host that are in no list, by name and size of the file.
+std::vector<std::string> Unlisted(const HostFacts& facts) {
+  std::vector<std::string> unlisted;
+  for (const VendorFinding& finding : facts.vendor) {
+    if (finding.path.empty() || (finding.name != "cuBLASLt" && finding.name != "cuDNN")) continue;
+    std::error_code error;
+    const std::filesystem::path file = finding.path;
+    const uint64_t bytes = std::filesystem::file_size(file, error);
+    const bool listed = std::any_of(
+        facts.vendor_lists->begin(), facts.vendor_lists->end(),
+        [&](const admission::VendorList& list) { return list.library == file.filename() && list.bytes == bytes; });
+    if (!listed) unlisted.push_back(finding.path);
+  }
+  return unlisted;
+}
+
+Check VendorListsCheck(const ServiceOptions& options, const HostFacts& facts) {
+  constexpr absl::string_view kName = "vendor kernels";
+  const std::string make = absl::StrCat("vendor-kernels -o ", options.state, "/vendor_kernels");
+  if (!facts.vendor_lists.ok()) {
+    return Lacking(kName, Check::MISSING, facts.vendor_lists.status().message(), "the service does not start",
+                   absl::StrCat("delete that list, and ", make));
+  }
+  uint64_t functions = 0;
+  for (const admission::VendorList& list : *facts.vendor_lists) functions += list.functions;
+  const std::string known =
+      absl::StrCat(functions, " functions of ", facts.vendor_lists->size(), " libraries are listed");
+  const std::vector<std::string> unlisted = Unlisted(facts);
+  if (unlisted.empty()) return Ok(kName, known);
+  return Lacking(kName, Check::OPTIONAL_MISSING,
+                 absl::StrCat(known, ", of this host's not ", absl::StrJoin(unlisted, ", ")),
+                 "their kernels are known by name alone when somebody hands them in", make);
+}
+
 Check DoorCheck(const ServiceOptions& options) {
   const absl::Status door = CheckOptions(options);
   if (door.ok()) return Ok("--listen", options.listen);
@@ -177,6 +213,7 @@ sassay::v1::HostReport ReportOnHost(const ServiceOptions& options, const HostFac
   checks.push_back(ProfilingCheck(facts));
   checks.push_back(PtxasCheck(facts));
   for (const VendorFinding& finding : facts.vendor) checks.push_back(VendorCheck(finding));
+  checks.push_back(VendorListsCheck(options, facts));
   checks.push_back(DoorCheck(options));
   checks.push_back(StateCheck(options, facts));
   checks.push_back(TrialCheck(facts));

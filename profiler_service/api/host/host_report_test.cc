@@ -27,6 +27,7 @@ HostFacts Complete() {
   facts.sandbox = {true, true, true, "/package/libexec/bwrap", ""};
   facts.bubblewrap_version = "0.8.0";
   facts.devices = std::vector<std::string>{"cuda:0"};
+  facts.vendor_lists = std::vector<admission::VendorList>{{"libcudnn.so.9", static_cast<uint64_t>(-1), 12}};
   facts.trial = {absl::OkStatus(), absl::Milliseconds(904), {"NVIDIA H200 GPU-1"}};
   return facts;
 }
@@ -59,6 +60,20 @@ TEST(HostReport, OtherVersionsOfALibraryAreNamed) {
   HostFacts facts = Complete();
   facts.vendor[0].others = {"/opt/venv/lib/libcudnn.so.9"};
   EXPECT_EQ(Find(ReportOnHost({}, facts), "cuDNN").found(), "passed over: /opt/venv/lib/libcudnn.so.9");
+}
+
+TEST(HostReport, ALibraryWhoseKernelsAreInNoListIsNamedWithWhatMakesOne) {
+  HostFacts facts = Complete();
+  facts.vendor_lists->clear();
+  const auto report = ReportOnHost({}, facts);
+  EXPECT_TRUE(report.can_judge());
+  const Check& check = Find(report, "vendor kernels");
+  EXPECT_EQ(check.state(), Check::OPTIONAL_MISSING);
+  EXPECT_THAT(check.found(),
+              HasSubstr("0 functions of 0 libraries are listed, of this host's not /usr/lib/libcudnn.so.9"));
+  EXPECT_THAT(check.remedy(), HasSubstr("vendor-kernels -o "));
+  facts.vendor_lists = absl::InvalidArgumentError("a.list: line 3");
+  EXPECT_FALSE(ReportOnHost({}, facts).can_judge());
 }
 
 TEST(HostReport, AMissingLibraryIsSaidWithWhatItCostsAndWhatMendsIt) {
