@@ -86,14 +86,24 @@ bool IsIn(const std::string& file, const std::vector<std::string>& folders) {
   return false;
 }
 
+// Without empty ones; the first of equals stays.
+std::vector<std::string> EachOnce(const std::vector<std::string>& paths) {
+  std::vector<std::string> once;
+  for (const std::string& path : paths) {
+    if (!path.empty() && std::find(once.begin(), once.end(), path) == once.end()) once.push_back(path);
+  }
+  return once;
+}
+
 bool IsExplicit(const std::string& file, const VendorSearch& search) { return IsIn(file, search.explicit_folders); }
 
 // Files that exist, each once: the operator's first, then by ABI, then by place.
 std::vector<std::string> Existing(const LibraryDescription& description, const VendorSearch& search) {
   std::vector<std::string> found;
   std::set<std::string> seen;
+  const std::vector<std::string> folders = FoldersOf(search);
   for (const std::string& soname : description.sonames) {
-    for (const std::string& folder : FoldersOf(search)) {
+    for (const std::string& folder : folders) {
       const std::string file = absl::StrCat(folder, "/", soname);
       if (access(file.c_str(), R_OK) == 0 && seen.insert(Real(file)).second) found.push_back(file);
     }
@@ -294,7 +304,7 @@ absl::StatusOr<std::string> FindVendorTool(absl::string_view name, const VendorS
   std::vector<std::string> programs;
   for (const std::vector<std::string>& patterns : ToolPlaces(name, search)) programs.push_back(FirstTool(patterns));
   if (auto path = FindProgram(name); path.ok() && search.ask_linker) programs.push_back(Real(*path));
-  std::erase(programs, "");
+  programs = EachOnce(programs);
   // What runs beside the driver has to know it; a disassembler reads files alone.
   if (name != "nvdisasm") DropNewerThanDriver(programs, search);
   if (!programs.empty()) return NewestTool(programs);
