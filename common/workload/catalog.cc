@@ -15,6 +15,7 @@
 #include "common/base/suggest.h"
 #include "common/workload/builtin_definitions.h"
 #include "common/workload/expression.h"
+#include "common/workload/index_definition.h"
 
 namespace sassay {
 namespace {
@@ -130,6 +131,10 @@ absl::StatusOr<v1::Workload> MakeWorkload(const Definition& definition,
   ASSIGN_OR_RETURN(const auto axes, AllAxes(definition, variable_axes));
   v1::Workload workload;
   workload.set_name(WorkloadText(definition, axes));
+  if (const absl::Status status = CheckIndexAxes(definition, axes); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workload ", workload.name(), ": ", status.message(), "; for example ", Example(definition)));
+  }
   workload.set_definition(definition.name);
   workload.set_definition_sha256(definition.sha256);
   workload.set_description(definition.description);
@@ -148,6 +153,10 @@ absl::StatusOr<v1::Workload> MakeWorkload(const Definition& definition,
     bytes += TensorBytes(*workload.outputs().rbegin());
   }
   workload.set_minimum_bytes(bytes);
+  if (!definition.minimum_bytes.empty()) {
+    ASSIGN_OR_RETURN(const double least, EvaluateExpression(definition.minimum_bytes, axes));
+    workload.set_minimum_bytes(static_cast<uint64_t>(std::clamp(least, 0.0, static_cast<double>(bytes))));
+  }
   if (!definition.flop.empty()) {
     ASSIGN_OR_RETURN(const double flop, EvaluateExpression(definition.flop, axes));
     workload.set_flop(flop);

@@ -27,16 +27,18 @@ void Put(const std::filesystem::path& path, absl::string_view text) {
 }
 
 TEST(WorkloadCatalog, EveryShippedDefinitionParses) {
-  ASSERT_EQ(BuiltInDefinitionJson().size(), 10u);
+  ASSERT_EQ(BuiltInDefinitionJson().size(), 20u);
   for (const absl::string_view json : BuiltInDefinitionJson()) {
     const auto definition = ParseDefinition(json);
     ASSERT_TRUE(definition.ok()) << definition.status();
-    EXPECT_EQ(definition->reference_kind, ReferenceKind::kBuiltin) << definition->name;
+    EXPECT_TRUE(definition->reference_kind == ReferenceKind::kBuiltin ||
+                definition->reference_kind == ReferenceKind::kKernel)
+        << definition->name;
     EXPECT_FALSE(definition->suggested_axes.empty()) << definition->name;
     EXPECT_EQ(definition->required_sass.at("sm_90a"), "H");
     EXPECT_EQ(definition->required_sass.at("sm_100a"), "B");
   }
-  EXPECT_EQ(WorkloadCatalog::BuiltIn().definitions().size(), 10u);
+  EXPECT_EQ(WorkloadCatalog::BuiltIn().definitions().size(), 20u);
 }
 
 TEST(WorkloadCatalog, ResolvesTheGemmOfThePaper) {
@@ -76,6 +78,36 @@ TEST(WorkloadCatalog, BackwardTensorsComeInTheOrderOfTheContract) {
   EXPECT_THAT(workload->inputs(5).shape(), ElementsAre(1, 2, 256));
 }
 
+// docs/op_type_schema/gqa_paged.md of FlashInfer-Bench.
+TEST(WorkloadCatalog, PagedDecodeHasTheAxesAndTensorsOfFlashInferBench) {
+  const auto workload = WorkloadCatalog::BuiltIn().Resolve(
+      "gqa_paged_decode_h32_kv8_d128_ps1/batch_size=64,num_pages=98304,len_indptr=65,num_kv_indices=65536");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload->variable_axes(), ElementsAre("batch_size", "num_pages", "len_indptr", "num_kv_indices"));
+  std::vector<std::string> names;
+  for (const auto& tensor : workload->inputs()) names.push_back(tensor.name());
+  for (const auto& tensor : workload->outputs()) names.push_back(tensor.name());
+  EXPECT_THAT(names, ElementsAre("q", "k_cache", "v_cache", "kv_indptr", "kv_indices", "sm_scale", "output", "lse"));
+  EXPECT_THAT(workload->inputs(1).shape(), ElementsAre(98304, 1, 8, 128));
+  EXPECT_TRUE(workload->inputs(5).scalar());
+  EXPECT_FLOAT_EQ(static_cast<float>(*ScalarValue(*workload, workload->inputs(5))), 0.088388346f);
+  EXPECT_DOUBLE_EQ(workload->flop(), 4.0 * 65536 * 32 * 128);
+  // Pages that are in no sequence need not be read.
+  EXPECT_EQ(workload->minimum_bytes(), 4ull * 65536 * 8 * 128 + 4ull * 64 * 32 * 128);
+}
+
+TEST(WorkloadCatalog, PagedWorkloadsWhoseAxesDoNotFitTogetherAreRefused) {
+  const WorkloadCatalog& catalog = WorkloadCatalog::BuiltIn();
+  EXPECT_THAT(
+      catalog.Resolve("gqa_paged_decode_h4_kv2_d32_ps1/batch_size=6,num_pages=96,len_indptr=6,num_kv_indices=64")
+          .status()
+          .message(),
+      HasSubstr("it requires len_indptr == batch_size + 1, which would be 6 == 7"));
+  EXPECT_THAT(
+      catalog.Resolve("gqa_ragged_prefill_causal_h4_kv2_d32/len_indptr=6,total_q=33,total_kv=32").status().message(),
+      HasSubstr("it requires total_kv >= total_q"));
+}
+
 TEST(WorkloadCatalog, AxesMayComeInAnyOrderAndTheNameIsCanonical) {
   const auto workload = WorkloadCatalog::BuiltIn().Resolve("mha_with_lse_d128/S=256,B=1,H=2");
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -113,7 +145,7 @@ TEST(WorkloadCatalog, RefusesMalformedNames) {
 
 TEST(WorkloadCatalog, ListShowsEverySuggestionAndEachResolves) {
   const auto workloads = WorkloadCatalog::BuiltIn().List();
-  EXPECT_EQ(workloads.size(), 20u);
+  EXPECT_EQ(workloads.size(), 35u);
   for (const auto& workload : workloads) {
     const auto again = WorkloadCatalog::BuiltIn().Resolve(workload.name());
     ASSERT_TRUE(again.ok()) << again.status();
@@ -174,8 +206,7 @@ TEST(WorkloadCatalog, LoadsTheOperatorsOfTheTests) {
   EXPECT_TRUE(std::filesystem::exists(catalog->GoldenPath(*catalog->FindDefinition("row_argmax_m64_n128"))));
   const auto json = ReadFile(data / "rmsnorm_h256.json.in");
   ASSERT_TRUE(json.ok());
-  const auto rmsnorm =
-      ParseDefinition(absl::StrReplaceAll(*json, {{"@REFERENCE_SHA256@", std::string(64, '0')}}));
+  const auto rmsnorm = ParseDefinition(absl::StrReplaceAll(*json, {{"@REFERENCE_SHA256@", std::string(64, '0')}}));
   ASSERT_TRUE(rmsnorm.ok()) << rmsnorm.status();
   EXPECT_EQ(rmsnorm->reference_kind, ReferenceKind::kBundle);
 }

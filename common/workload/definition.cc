@@ -15,6 +15,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/workload/expression.h"
+#include "common/workload/index_definition.h"
 #include "common/workload/json_text.h"
 
 namespace sassay {
@@ -196,7 +197,7 @@ class DefinitionReader {
       const std::string path = absl::StrCat("sassay.", key);
       RETURN_IF_ERROR(ReadSassayKey(key, value, path));
     }
-    return absl::OkStatus();
+    return CheckIndexReferences(definition_);
   }
 
   absl::Status ReadSassayKey(const std::string& key, const OrderedJson& value, const std::string& path) {
@@ -204,9 +205,12 @@ class DefinitionReader {
     if (key == "baseline") return ReadBaseline(value, path);
     if (key == "distributions") return ReadDistributions(value, path);
     if (key == "tolerance") return ReadTolerance(value, path);
-    if (key == "flop") return ReadFlop(value, path);
+    if (key == "flop") return ReadFormula(value, path, definition_.flop);
+    if (key == "minimum_bytes") return ReadFormula(value, path, definition_.minimum_bytes);
     if (key == "required_sass") return ReadRequiredSass(value, path);
     if (key == "ranges") return ReadRanges(value, path);
+    if (key == "indices") return ReadIndices(value, path, definition_);
+    if (key == "requires") return ReadRequirements(value, path, definition_);
     if (key == "scalars") return ReadScalars(value, path);
     if (key == "suggested_axes") return ReadSuggestions(value, path);
     if (key == "sanitize_axes") {
@@ -215,7 +219,7 @@ class DefinitionReader {
     }
     return Refuse(path,
                   "unknown key; known are reference, baseline, distributions, tolerance, sanitize_axes, flop, "
-                  "required_sass, ranges, scalars and suggested_axes");
+                  "minimum_bytes, required_sass, ranges, indices, scalars, requires and suggested_axes");
   }
 
   absl::Status ReadReference(const OrderedJson& value, const std::string& path) {
@@ -228,6 +232,12 @@ class DefinitionReader {
         return Refuse(path, absl::StrCat("no built-in reference '", rest, "'; there are ",
                                          absl::StrJoin(kBuiltinReferences, ", ")));
       }
+    } else if (absl::ConsumePrefix(&rest, "kernel:")) {
+      definition_.reference_kind = ReferenceKind::kKernel;
+      if (std::find(std::begin(kKernelReferences), std::end(kKernelReferences), rest) == std::end(kKernelReferences)) {
+        return Refuse(
+            path, absl::StrCat("no reference kernel '", rest, "'; there are ", absl::StrJoin(kKernelReferences, ", ")));
+      }
     } else if (absl::ConsumePrefix(&rest, "bundle:sha256:")) {
       definition_.reference_kind = ReferenceKind::kBundle;
       if (!IsSha256Hex(rest)) return Refuse(path, "expected 64 lower-case hex digits after bundle:sha256:");
@@ -237,8 +247,9 @@ class DefinitionReader {
         return Refuse(path, "expected a path below the definition's own folder after golden:");
       }
     } else {
-      return Refuse(path, absl::StrCat("expected builtin:NAME, bundle:sha256:HEX or golden:FILE.safetensors, got '",
-                                       definition_.reference, "'"));
+      return Refuse(
+          path, absl::StrCat("expected builtin:NAME, kernel:NAME, bundle:sha256:HEX or golden:FILE.safetensors, got '",
+                             definition_.reference, "'"));
     }
     definition_.reference_name = std::string(rest);
     return absl::OkStatus();
@@ -298,18 +309,9 @@ class DefinitionReader {
     return absl::OkStatus();
   }
 
-  // Any values do to see whether a formula is well formed.
-  absl::Status CheckFormula(absl::string_view formula, const std::string& path) const {
-    std::map<std::string, int64_t> axes;
-    int64_t value = 2;
-    for (const AxisDefinition& axis : definition_.axes) axes[axis.name] = axis.value.value_or(++value);
-    const auto result = EvaluateExpression(formula, axes);
-    return result.ok() ? absl::OkStatus() : Refuse(path, result.status().message());
-  }
-
-  absl::Status ReadFlop(const OrderedJson& value, const std::string& path) {
-    ASSIGN_OR_RETURN(definition_.flop, JsonString(value, path));
-    return CheckFormula(definition_.flop, path);
+  absl::Status ReadFormula(const OrderedJson& value, const std::string& path, std::string& formula) const {
+    ASSIGN_OR_RETURN(formula, JsonString(value, path));
+    return CheckFormula(definition_, formula, path);
   }
 
   absl::Status ReadRequiredSass(const OrderedJson& value, const std::string& path) {
@@ -355,7 +357,7 @@ class DefinitionReader {
       }
       if (!content.is_string()) return JsonTypeError(where, "a number or an expression over axes", content);
       parsed.formula = content.get<std::string>();
-      RETURN_IF_ERROR(CheckFormula(parsed.formula, where));
+      RETURN_IF_ERROR(CheckFormula(definition_, parsed.formula, where));
     }
     return absl::OkStatus();
   }
@@ -365,7 +367,7 @@ class DefinitionReader {
     if (!value.is_number()) {
       ASSIGN_OR_RETURN(text, JsonString(value, path));
     }
-    RETURN_IF_ERROR(CheckFormula(text, path));
+    RETURN_IF_ERROR(CheckFormula(definition_, text, path));
     return text;
   }
 

@@ -12,15 +12,23 @@
 //       "distributions": ["normal", "uniform", "outliers"],        input values, see kDistributions; default ["normal"]
 //       "tolerance": {"C": {"rms_multiple": 2, "element_multiple": 8, "noise_of_rms": 0}},   by output; may be absent
 //       "sanitize_axes": {"M": 64},                                small values of *variable* axes; may be absent
-//       "flop": "2*M*N*K",                                         floating-point operations of one call
+//       "flop": "2*M*N*K",                                         floating-point operations of one call; where
+//       contents
+//                                                                  decide, no more than any contents need
+//       "minimum_bytes": "2*M*K",                                  bytes that one call must move at least; absent:
+//       every
+//                                                                  input and output once
 //       "required_sass": {"sm_90a": "H", "sm_100a": "B"},          instruction family that must execute, by
 //       architecture "ranges": {"idx": {"minimum": 0, "maximum": "N-1"}},       values of integer inputs; may be absent
+//       "indices": {"offsets": {"kind": "offsets", "total": "M"}}, integer inputs that point into others, see
+//                                                                  IndexDefinition; may be absent
 //       "scalars": {"eps": 1e-6, "scale": "1/K"},                  values of scalar inputs; 1 where absent
+//       "requires": ["M >= N", "M == 2*K"],                        what a workload's axes must satisfy; may be absent
 //       "suggested_axes": [{"M": 256}, {"M": 64}]                  for lists and for small machines
 //     } }
 //
 // A shape's extents are axis names or positive integers; `"shape": null` is a scalar, passed to run() by value.
-// `constraints` and `tags` are kept and not interpreted.
+// `constraints` (Python) and `tags` are kept and not interpreted.
 #ifndef SASSAY_COMMON_WORKLOAD_DEFINITION_H_
 #define SASSAY_COMMON_WORKLOAD_DEFINITION_H_
 
@@ -40,6 +48,7 @@ namespace sassay {
 enum class ReferenceKind {
   kNone,     // nobody: such a workload is REJECTED
   kBuiltin,  // "builtin:NAME": code of the judge; NAME is one of kBuiltinReferences
+  kKernel,   // "kernel:NAME": a plain CUDA kernel that ships with the service; NAME is one of kKernelReferences
   kBundle,   // "bundle:sha256:HEX": a plain CUDA kernel that an admin approved
   kGolden,   // "golden:FILE.safetensors": inputs and outputs of one set of axes, beside the definition's file
 };
@@ -47,6 +56,9 @@ enum class ReferenceKind {
 // References the judge has code for.
 inline constexpr absl::string_view kBuiltinReferences[] = {"gemm", "mha_forward", "mha_forward_causal", "mha_backward",
                                                            "mha_backward_causal"};
+// References that are kernels of the service's own (profiler_service/reference_kernels).
+inline constexpr absl::string_view kKernelReferences[] = {"gqa_paged_decode", "gqa_paged_prefill",
+                                                          "gqa_ragged_prefill"};
 // Baselines the judge has code for; "bundle:sha256:HEX" is also a baseline.
 inline constexpr absl::string_view kBuiltinBaselines[] = {"cublaslt", "cudnn_sdpa"};
 
@@ -86,6 +98,38 @@ struct RangeDefinition {
   std::string maximum;
 };
 
+// How the contents of an integer input of one axis are made, valid by construction. Sequences lie one after the other:
+// sequence b has the elements from offsets[b] up to offsets[b + 1].
+enum class IndexKind {
+  // "offsets": 0 first, `total` last, never falling; one more than there are sequences.
+  //   total: expression. empty_sequences (default false): whether sequences without elements occur; of four or more,
+  //   one
+  //   is empty then. covers: other offsets of as many sequences; each sequence here holds at least as many tokens as it
+  //   has elements there. page_size: tokens of one element here; default 1.
+  kOffsets,
+  // "distinct": whole numbers from 0 up to `below` - 1, no two alike, in any order. below: expression.
+  kDistinct,
+  // "last_lengths": how many tokens the last page of each sequence holds, from 1 to its page_size. of: offsets with a
+  // page_size. What those offsets cover is covered by all pages together. Means nothing for a sequence without pages.
+  kLastLengths,
+};
+
+struct IndexDefinition {
+  IndexKind kind = IndexKind::kOffsets;
+  std::string total;      // expression, kOffsets
+  std::string below;      // expression, kDistinct
+  std::string page_size;  // expression, kOffsets; empty for 1
+  std::string covers;     // an input, kOffsets; may be empty
+  std::string of;         // an input, kLastLengths
+  bool empty_sequences = false;
+};
+
+// Two expressions over axes and what must hold between them: "==", ">=" or "<=".
+struct RequirementDefinition {
+  std::string text;  // as written
+  std::string left, relation, right;
+};
+
 // What run() gets for a scalar: a number, or an expression over axes where `formula` is not empty.
 struct ScalarDefinition {
   double number = 1;
@@ -102,14 +146,17 @@ struct Definition {
   std::vector<TensorDefinition> outputs;  // in file order
   ReferenceKind reference_kind = ReferenceKind::kNone;
   std::string reference;       // as written, for example "builtin:gemm"; empty for kNone
-  std::string reference_name;  // the part after the kind: "gemm", 64 hex digits, or a relative path
+  std::string reference_name;  // the part after the kind: a name, 64 hex digits, or a relative path
   std::string baseline;
   std::vector<std::string> distributions;
   std::map<std::string, ToleranceDefinition> tolerance;
   std::map<std::string, int64_t> sanitize_axes;
   std::string flop;
+  std::string minimum_bytes;
   std::map<std::string, std::string> required_sass;
   std::map<std::string, RangeDefinition> ranges;
+  std::map<std::string, IndexDefinition> indices;
+  std::vector<RequirementDefinition> requirements;
   std::map<std::string, ScalarDefinition> scalars;
   std::vector<std::map<std::string, int64_t>> suggested_axes;
   // The JSON without white space, keys in file order (the order of tensors is part of the meaning).

@@ -12,6 +12,7 @@
 #include "common/base/steady_time.h"
 #include "common/workload/definition.h"
 #include "common/workload/expression.h"
+#include "profiler_service/judge/inputs/indices.h"
 #include "profiler_service/judge/inputs/inputs.h"
 #include "profiler_service/judge/inputs/safetensors.h"
 #include "profiler_service/judge/numerics/element.h"
@@ -96,10 +97,15 @@ absl::Status WorkloadState::Generate(const Definition& definition, uint64_t seed
     ASSIGN_OR_RETURN(reference_, MakeReference(workload_));
   }
   const std::map<std::string, int64_t> axes(workload_.axes().begin(), workload_.axes().end());
+  ASSIGN_OR_RETURN(auto indices, GenerateIndices(definition, workload_, seed, values));
   for (int i = 0; i < workload_.inputs_size(); ++i) {
     if (workload_.inputs(i).scalar()) {
       ASSIGN_OR_RETURN(const double value, ScalarValue(definition, workload_.inputs(i), axes));
       inputs_.push_back(EncodeDoubles(workload_.inputs(i).dtype(), {value}));
+      continue;
+    }
+    if (const auto index = indices.find(i); index != indices.end()) {
+      inputs_.push_back(std::move(index->second));
       continue;
     }
     ASSIGN_OR_RETURN(const IntegerRange range, RangeOf(definition, workload_.inputs(i), axes));

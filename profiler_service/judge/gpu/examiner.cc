@@ -12,6 +12,7 @@
 #include "profiler_service/judge/gpu/bytes.h"
 #include "profiler_service/judge/gpu/compare.h"
 #include "profiler_service/judge/gpu/operations.h"
+#include "profiler_service/judge/inputs/indices.h"
 #include "profiler_service/judge/inputs/inputs.h"
 #include "profiler_service/judge/numerics/element.h"
 
@@ -57,7 +58,8 @@ absl::StatusOr<std::unique_ptr<Examiner>> Examiner::Create(std::unique_ptr<Kerne
 }
 
 bool Examiner::Takes(const Workload& workload) const {
-  if (absl::StartsWith(workload.reference(), "bundle:")) return true;
+  const std::string& name = workload.reference();
+  if (absl::StartsWith(name, "bundle:") || absl::StartsWith(name, "kernel:")) return true;
   const auto reference = MakeReference(workload);
   return reference.ok() && *reference != nullptr;
 }
@@ -104,13 +106,17 @@ absl::Status Examiner::Generate(State& state, const Definition& definition, uint
   const Workload& workload = state.workload_;
   ASSIGN_OR_RETURN(const Distribution distribution, ParseDistribution(state.distribution_));
   const std::map<std::string, int64_t> axes(workload.axes().begin(), workload.axes().end());
+  ASSIGN_OR_RETURN(const auto indices, GenerateIndices(definition, workload, seed, distribution));
   std::vector<Tensor> tensors;
   for (int i = 0; i < workload.inputs_size(); ++i) {
     const TensorSpec& spec = workload.inputs(i);
     Tensor tensor;
     ASSIGN_OR_RETURN(tensor.element, ElementOf(spec.dtype()));
     state.inputs_.emplace_back();
-    if (!spec.scalar()) {
+    if (const auto index = indices.find(i); index != indices.end()) {
+      ASSIGN_OR_RETURN(state.inputs_.back(), kernels_->Upload(index->second, spec.name()));
+      tensor.address = state.inputs_.back().address();
+    } else if (!spec.scalar()) {
       ASSIGN_OR_RETURN(const IntegerRange range, RangeOf(definition, spec, axes));
       ASSIGN_OR_RETURN(state.inputs_.back(), kernels_->Allocate(TensorBytes(spec), spec.name()));
       tensor.address = state.inputs_.back().address();

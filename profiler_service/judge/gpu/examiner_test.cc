@@ -1,11 +1,14 @@
 #include "profiler_service/judge/gpu/examiner.h"
 
+#include <cmath>
+
 #include "common/workload/definition.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "profiler_service/judge/baseline/testing/fake_baseline.h"
 #include "profiler_service/judge/gpu/bytes.h"
 #include "profiler_service/judge/gpu/testing/judge_device.h"
+#include "profiler_service/judge/inputs/indices.h"
 #include "profiler_service/judge/inputs/inputs.h"
 #include "profiler_service/judge/numerics/element.h"
 
@@ -189,6 +192,40 @@ TEST_F(ExaminerTest, AnAdoptedOutputIsWhatLaterOnesAreComparedWith) {
   const JudgeReply changed = Compare(*state);
   EXPECT_EQ(changed.numerics().outputs(0).wrong(), 1);
   EXPECT_THAT(changed.numerics().outputs(0).worst_index(), testing::ElementsAre(0, 50));
+}
+
+TEST_F(ExaminerTest, IndexTensorsAreThoseThatTheHostMakes) {
+  workload_ = *WorkloadCatalog::BuiltIn().Resolve(
+      "gqa_paged_decode_h4_kv2_d32_ps1/batch_size=6,num_pages=96,len_indptr=7,num_kv_indices=64");
+  ASSERT_TRUE(examiner_->Takes(workload_));
+  const auto state = Get(5, "outliers");
+  ASSERT_NE(state, nullptr);
+  const Definition* definition = WorkloadCatalog::BuiltIn().FindDefinition(workload_.definition());
+  const auto indices = GenerateIndices(*definition, workload_, 5, Distribution::kOutliers);
+  ASSERT_TRUE(indices.ok()) << indices.status();
+  EXPECT_EQ(indices->size(), 2u);
+  for (const auto& [input, bytes] : *indices) {
+    const device::DeviceAddress buffer = Room(bytes.size());
+    ASSERT_TRUE(examiner_->WriteInput(*state, input, buffer).ok());
+    std::string written(bytes.size(), '\0');
+    ASSERT_TRUE(examiner_->kernels().Fetch(written.data(), written.size(), buffer).ok());
+    EXPECT_EQ(written, bytes) << workload_.inputs(input).name();
+  }
+}
+
+TEST_F(ExaminerTest, AnExpectedInfinityMustBeThatInfinity) {
+  workload_ =
+      *WorkloadCatalog::BuiltIn().Resolve("gqa_ragged_prefill_causal_h4_kv2_d32/len_indptr=6,total_q=20,total_kv=32");
+  const auto state = Get(1);
+  ASSERT_NE(state, nullptr);
+  std::vector<double> lse(20 * 4, 3.0);
+  lse[7] = -HUGE_VAL;
+  seen_ = {{true, 0, Room(TensorBytes(workload_.outputs(0))), 0}, {true, 1, Room(lse.size() * 4), kPoisonSeed}};
+  ASSERT_TRUE(Device().Write(seen_[1].address, EncodeDoubles(sassay::v1::DTYPE_FLOAT32, lse)).ok());
+  ASSERT_TRUE(examiner_->AdoptOutputs(*state, {seen_[0].address, seen_[1].address}).ok());
+  EXPECT_TRUE(Compare(*state).numerics().passed());
+  ASSERT_TRUE(Device().Write(seen_[1].address + 7 * 4, EncodeDoubles(sassay::v1::DTYPE_FLOAT32, {-1e30})).ok());
+  EXPECT_EQ(Compare(*state).numerics().outputs(1).wrong(), 1);
 }
 
 TEST_F(ExaminerTest, ALibrarysOwnErrorWidensTheRuleAndIsMeasuredOnce) {
