@@ -176,24 +176,59 @@ function(sassay_cuda_module name)
     DEPFILE ${image}.d
     COMMENT "nvcc ${ARG_SOURCE}"
     VERBATIM)
-  set(embedding ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
-  file(CONFIGURE OUTPUT ${embedding} CONTENT [[
-asm(R"(
+  sassay_embedded_library(${name} ${name} ${image})
+endfunction()
+
+# sassay_cuda_images(NAME SOURCE kernels.cu ARCHS sm_90a …): the same, but cubin and PTX of each architecture by themselves,
+# between NAME_ARCH_cubin_begin and …_end, NAME_ARCH_ptx_begin and …_end.
+function(sassay_cuda_images name)
+  cmake_parse_arguments(ARG "" "SOURCE" "ARCHS" ${ARGN})
+  set(embedded "")
+  foreach(arch ${ARG_ARCHS})
+    foreach(form cubin ptx)
+      set(image ${CMAKE_CURRENT_BINARY_DIR}/${name}_${arch}.${form})
+      add_custom_command(
+        OUTPUT ${image}
+        COMMAND ${SASSAY_NVCC} -${form} ${SASSAY_CUDA_MODULE_FLAGS} -arch=${arch} -MD -MF ${image}.d -MT ${image} -o ${image}
+                ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE}
+        DEPENDS ${ARG_SOURCE}
+        DEPFILE ${image}.d
+        COMMENT "nvcc ${ARG_SOURCE} (${arch} ${form})"
+        VERBATIM)
+      list(APPEND embedded ${name}_${arch}_${form} ${image})
+    endforeach()
+  endforeach()
+  sassay_embedded_library(${name} ${embedded})
+endfunction()
+
+# sassay_embedded_library(NAME SYMBOL FILE [SYMBOL FILE …]): a library with the bytes of files, each between SYMBOL_begin and
+# SYMBOL_end.
+function(sassay_embedded_library name)
+  set(sections "")
+  set(images "")
+  set(rest ${ARGN})
+  while(rest)
+    list(POP_FRONT rest symbol image)
+    list(APPEND images ${image})
+    string(CONFIGURE [[
 .section .rodata
 .balign 64
-.global @name@_begin
-.hidden @name@_begin
-@name@_begin:
+.global @symbol@_begin
+.hidden @symbol@_begin
+@symbol@_begin:
 .incbin "@image@"
-.global @name@_end
-.hidden @name@_end
-@name@_end:
+.global @symbol@_end
+.hidden @symbol@_end
+@symbol@_end:
 .byte 0
 .previous
-)");
-]] @ONLY)
+]] section @ONLY)
+    string(APPEND sections "${section}")
+  endwhile()
+  set(embedding ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  file(CONFIGURE OUTPUT ${embedding} CONTENT "asm(R\"(\n@sections@)\");\n" @ONLY)
   # ccache sees the source alone, not what it includes behind the compiler's back.
-  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS ${image})
+  set_source_files_properties(${embedding} PROPERTIES OBJECT_DEPENDS "${images}")
   add_library(${name} STATIC ${embedding})
   set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
 endfunction()

@@ -25,6 +25,7 @@
 #include "profiler_service/pipeline/chapters/sanitize_chapter.h"
 #include "profiler_service/pipeline/memory_need.h"
 #include "profiler_service/timing/judged_sets.h"
+#include "profiler_service/reference_kernels/reference_kernels.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
 
@@ -226,10 +227,12 @@ class JobRun {
                                                                         : sassay::v1::VERDICT_CODE_DEVICE_LOST);
   }
 
-  // A reference that is a kernel is a bundle that an operator approved; it passes the same door.
+  // A reference that is a kernel is a bundle that an operator approved, or one of our own; it passes the same door.
   absl::optional<Failure> LoadReference() {
-    if (definition_->reference_kind != ReferenceKind::kBundle) return absl::nullopt;
-    const auto bytes = parts_.trusted_bundle(definition_->reference_name);
+    const bool ours = definition_->reference_kind == ReferenceKind::kKernel;
+    if (!ours && definition_->reference_kind != ReferenceKind::kBundle) return absl::nullopt;
+    const auto bytes = ours ? reference_kernels::BundleFor(workload_, lane_->device().arch())
+                            : parts_.trusted_bundle(definition_->reference_name);
     if (!bytes.ok()) return Refusal(sassay::v1::VERDICT_CODE_NO_REFERENCE, bytes.status().message());
     auto result = admission::Admit(*bytes, workload_, parts_.limits, FactsOf(*lane_));
     if (const auto* rejection = std::get_if<admission::Rejection>(&result); rejection != nullptr) {
