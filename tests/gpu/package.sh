@@ -17,13 +17,15 @@ cp tests/gpu/*.sh tests/gpu/*.py "$folder/"
 rm "$folder/package.sh"
 
 # "NAME WORKLOAD STATUS[,…] CODE[,…] CHECK", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
-# first four ends otherwise on a GPU than on the emulated device. One with "// at least RATIO of the library's speed: WORKLOAD" there is
-# captured for that workload too, and goes into speed.tsv as "NAME WORKLOAD RATIO".
+# first four ends otherwise on a GPU than on the emulated device; with " workload=NAME" in that line it is judged with that workload. One with
+# "// at least RATIO of the library's speed: WORKLOAD" there is captured for that workload too, and goes into speed.tsv as "NAME WORKLOAD RATIO".
 bundle() {
-  local candidate=$1 first workload expected name log speed also
+  local candidate=$1 first workload cuda_workload expected name log speed also
   first=$(head -n 1 "$candidate")
   workload=$(sed -n 's/.*workload=\([^ ]*\).*/\1/p' <<<"$first")
   expected=$(sed -n '1,4s#^// on cuda: \([^ ]*\) \([^ ]*\).*#\1\t\2#p' "$candidate")
+  cuda_workload=$(sed -n '1,4s#^// on cuda: .* workload=\([^ ]*\).*#\1#p' "$candidate")
+  [[ -z $cuda_workload ]] || workload=$cuda_workload
   [[ -n $expected ]] || expected=$(sed -n 's#^// expect: \([^ ]*\) \([^ ]*\) .*#\1\t\2#p' <<<"$first")
   name=$(basename "$candidate" .cu)
   speed=$(sed -n '1,4s#^// at least \([0-9.]*\) of the library.s speed: \([^ ]*\)$#\2\t\1#p' "$candidate")

@@ -1,0 +1,14 @@
+// expect: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps16/len_indptr=3,total_q=3,num_kv_indices=3,num_pages=4,batch_size=2
+// on cuda: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps16/len_indptr=17,total_q=8192,num_kv_indices=1024,num_pages=2048,batch_size=16
+//
+// The same with pages of 16 tokens, of which the last of a sequence is full in part.
+#include "gqa_naive.cuh"
+
+extern "C" void run(const __nv_bfloat16* q, const __nv_bfloat16* k_cache, const __nv_bfloat16* v_cache,
+                    const int* qo_indptr, const int* kv_indptr, const int* kv_indices, const int* kv_last_page_len,
+                    float sm_scale, __nv_bfloat16* output, float* lse, int64_t len_indptr, int64_t total_q,
+                    int64_t num_kv_indices, int64_t num_pages, int64_t batch_size, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(total_q), gqa::kHeads);
+  const gqa::Cache cache = {k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len};
+  gqa::Attention<16><<<grid, gqa::kThreads, 0, stream>>>(q, cache, qo_indptr, sm_scale, output, lse);
+}
