@@ -168,8 +168,7 @@ absl::StatusOr<int64_t> MostNeeded(const Definition& definition, const IndexDefi
 }
 
 absl::Status CheckOffsets(const Definition& definition, const std::string& input, const IndexDefinition& index,
-                          const Axes& axes) {
-  ASSIGN_OR_RETURN(const IndexSizes sizes, IndexSizesOf(definition, input, axes));
+                          const IndexSizes& sizes, const Axes& axes) {
   if (sizes.sequences < 1) return Refuse(input, "offsets need at least 2 elements, for one sequence");
   if (sizes.page_size < 1) return Refuse(input, "the page size is 0");
   ASSIGN_OR_RETURN(const int64_t needed, MostNeeded(definition, index, sizes, axes));
@@ -181,8 +180,12 @@ absl::Status CheckOffsets(const Definition& definition, const std::string& input
 
 absl::Status CheckIndex(const Definition& definition, const std::string& input, const IndexDefinition& index,
                         const Axes& axes) {
-  if (index.kind == IndexKind::kOffsets) return CheckOffsets(definition, input, index, axes);
   ASSIGN_OR_RETURN(const IndexSizes sizes, IndexSizesOf(definition, input, axes));
+  if (sizes.elements > kMaxIndexElements) {
+    return Refuse(input, absl::StrCat("an index tensor of ", sizes.elements, " elements, at most ", kMaxIndexElements,
+                                      " are made"));
+  }
+  if (index.kind == IndexKind::kOffsets) return CheckOffsets(definition, input, index, sizes, axes);
   if (index.kind == IndexKind::kDistinct) {
     if (sizes.below >= sizes.elements) return absl::OkStatus();
     return Refuse(input, absl::StrCat(sizes.elements, " distinct numbers below ", index.below, " = ", sizes.below));

@@ -24,6 +24,9 @@ absl::Status ReadRequirements(const OrderedJson& value, const std::string& path,
 // What can only be said when every index is known: that names lead to offsets, and that suggested axes satisfy it all.
 absl::Status CheckIndexReferences(const Definition& definition);
 
+// Most elements of an index tensor: the host makes them, one after the other.
+inline constexpr int64_t kMaxIndexElements = int64_t{1} << 24;
+
 // An IndexDefinition with the numbers of concrete axes.
 struct IndexSizes {
   int64_t elements = 0;   // of the tensor

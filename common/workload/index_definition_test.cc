@@ -85,6 +85,11 @@ TEST(IndexDefinition, SequencesThatMayNotBeEmptyNeedAnElementEach) {
               HasSubstr("qo: its last offset T is 1, but 2 sequences need 2"));
 }
 
+TEST(IndexDefinition, IndexTensorsThatTheHostCouldNotMakeAreRefused) {
+  EXPECT_THAT(std::string(Resolved(2, 3, 8, 1 << 25).message()),
+              HasSubstr("pages: an index tensor of 33554432 elements, at most 16777216 are made"));
+}
+
 TEST(IndexDefinition, LeastBytesAreThoseOfTheDefinition) {
   const auto definition = ParseDefinition(kPaged);
   ASSERT_TRUE(definition.ok()) << definition.status();
