@@ -87,8 +87,8 @@ struct TensorDefinition {
 struct ToleranceDefinition {
   absl::optional<double> rms_multiple;
   absl::optional<double> element_multiple;
-  // What honest arithmetic adds before the final rounding: one standard deviation, as a fraction of the reference's
-  // rms. For references that know no noise of their own (bundles, golden tensors).
+  // What honest arithmetic adds before the final rounding: one standard deviation, as a fraction of the rms of the
+  // reference's row (last axis). For references that know no noise of their own (kernels, bundles, golden tensors).
   double noise_of_rms = 0;
 };
 

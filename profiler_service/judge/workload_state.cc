@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -24,7 +25,7 @@ namespace {
 
 using sassay::v1::Workload;
 
-double Rms(const std::vector<double>& values) {
+double Rms(absl::Span<const double> values) {
   double squares = 0;
   for (double value : values) squares += std::isfinite(value) ? value * value : 0;
   return values.empty() ? 0 : std::sqrt(squares / static_cast<double>(values.size()));
@@ -191,10 +192,14 @@ absl::Status WorkloadState::AdoptOutputs(const std::vector<std::string>& outputs
 void WorkloadState::AddRounding(int output, Expected& expected) const {
   const sassay::v1::DType dtype = workload_.outputs(output).dtype();
   if (!IsFloating(dtype)) return;
-  const double constant = noise_of_rms_[output] * Rms(expected.values);
-  expected.noise.resize(expected.values.size());
-  for (size_t i = 0; i < expected.values.size(); ++i) {
-    expected.noise[i] = static_cast<float>(std::hypot(UlpAt(dtype, expected.values[i]) / std::sqrt(12.0), constant));
+  const auto columns = static_cast<size_t>(RowLength(workload_.outputs(output)));
+  const std::vector<double>& values = expected.values;
+  expected.noise.resize(values.size());
+  for (size_t row = 0; row < values.size(); row += columns) {
+    const double constant = noise_of_rms_[output] * Rms(absl::MakeConstSpan(values).subspan(row, columns));
+    for (size_t i = row; i < std::min(values.size(), row + columns); ++i) {
+      expected.noise[i] = static_cast<float>(std::hypot(UlpAt(dtype, values[i]) / std::sqrt(12.0), constant));
+    }
   }
 }
 

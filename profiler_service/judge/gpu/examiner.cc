@@ -264,13 +264,14 @@ absl::StatusOr<ExpectedOutput> Examiner::Adopt(const State& state, int output, d
     RETURN_IF_ERROR(kernels_->device().Copy(expected.exact.address(), bytes, TensorBytes(spec)));
     return expected;
   }
-  ASSIGN_OR_RETURN(const Survey survey, SurveyOf(*kernels_, values.address, values.element, count));
-  const double rms = count == 0 ? 0 : std::sqrt(survey.squares / static_cast<double>(count));
+  const int64_t columns = RowLength(spec);
   ASSIGN_OR_RETURN(expected.noise, kernels_->Allocate(count * sizeof(float), "noise of adopted values"));
+  ASSIGN_OR_RETURN(const DeviceMemory norms,
+                   RowNorms(*kernels_, values, static_cast<int64_t>(count) / columns, columns));
   RETURN_IF_ERROR(
       kernels_->Walk("sassay_rounding", count,
-                     RoundingArguments{values.address, expected.noise.address(), count,
-                                       NoiseOfRms(*definition, spec.name()) * rms, values.element, element}));
+                     RoundingArguments{values.address, expected.noise.address(), count, norms.address(), columns,
+                                       NoiseOfRms(*definition, spec.name()), values.element, element}));
   RETURN_IF_ERROR(kernels_->Finish());
   return expected;
 }

@@ -1,5 +1,6 @@
 #include "profiler_service/judge/gpu/examiner.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/workload/definition.h"
@@ -226,6 +227,28 @@ TEST_F(ExaminerTest, AnExpectedInfinityMustBeThatInfinity) {
   EXPECT_TRUE(Compare(*state).numerics().passed());
   ASSERT_TRUE(Device().Write(seen_[1].address + 7 * 4, EncodeDoubles(sassay::v1::DTYPE_FLOAT32, {-1e30})).ok());
   EXPECT_EQ(Compare(*state).numerics().outputs(1).wrong(), 1);
+}
+
+TEST_F(ExaminerTest, TheNoiseOfAnAdoptedOutputFollowsItsRows) {
+  workload_ =
+      *WorkloadCatalog::BuiltIn().Resolve("gqa_ragged_prefill_causal_h4_kv2_d32/len_indptr=6,total_q=20,total_kv=32");
+  const auto state = Get(1);
+  ASSERT_NE(state, nullptr);
+  // One row of hundreds, the others of tenths: as of the whole, a tenth would be noise.
+  std::vector<double> output(20 * 4 * 32, 0.125);
+  std::fill(output.begin(), output.begin() + 32, 256.0);
+  const std::string lse = EncodeDoubles(sassay::v1::DTYPE_FLOAT32, std::vector<double>(20 * 4, 3.0));
+  seen_ = {{true, 0, Room(output.size() * 2), kPoisonSeed}, {true, 1, Room(lse.size()), kPoisonSeed}};
+  ASSERT_TRUE(Device().Write(seen_[0].address, EncodeDoubles(sassay::v1::DTYPE_BFLOAT16, output)).ok());
+  ASSERT_TRUE(Device().Write(seen_[1].address, lse).ok());
+  ASSERT_TRUE(examiner_->AdoptOutputs(*state, {seen_[0].address, seen_[1].address}).ok());
+  EXPECT_TRUE(Compare(*state).numerics().passed());
+  output[5 * 32] = 0.140625;
+  output[1] = 258.0;  // a unit in the last place of the large row is none
+  ASSERT_TRUE(Device().Write(seen_[0].address, EncodeDoubles(sassay::v1::DTYPE_BFLOAT16, output)).ok());
+  const JudgeReply reply = Compare(*state);
+  EXPECT_EQ(reply.numerics().outputs(0).wrong(), 1);
+  EXPECT_THAT(reply.numerics().outputs(0).worst_index(), testing::ElementsAre(1, 1, 0));
 }
 
 TEST_F(ExaminerTest, ALibrarysOwnErrorWidensTheRuleAndIsMeasuredOnce) {

@@ -101,14 +101,15 @@ struct SurveyPartial {
   uint64_t finite, first_not_finite;
 };
 
-// sassay_rounding: noise[i] = hypot(ulp(values[i]) / sqrt(12), constant).
+// sassay_rounding: noise[i] = hypot(ulp(values[i]) / sqrt(12), fraction * row_norms[i / columns] / sqrt(columns)).
 struct RoundingArguments {
-  uint64_t values, noise, count;
-  double constant;
+  uint64_t values, noise, count, row_norms;
+  int64_t columns;
+  double fraction;
   Element values_element, output;
 };
 
-// sassay_row_norms: Euclidean norms of rows, fp64. sassay_largest: the largest of each group of `rows`.
+// sassay_row_norms: Euclidean norms of the finite values of rows, fp64. sassay_largest: the largest of each group of `rows`.
 struct RowNormsArguments {
   uint64_t source, norms;
   int64_t rows, columns;

@@ -188,6 +188,10 @@ sassay::v1::Finding ModifiedInput(const TensorSpec& spec, uint64_t changed_bytes
   return finding;
 }
 
+int64_t RowLength(const TensorSpec& spec) {
+  return spec.shape().empty() ? 1 : std::max<int64_t>(1, spec.shape(spec.shape_size() - 1));
+}
+
 std::vector<int64_t> IndexOf(const TensorSpec& spec, int64_t flat) {
   std::vector<int64_t> index(spec.shape_size());
   for (int axis = spec.shape_size() - 1; axis >= 0; --axis) {

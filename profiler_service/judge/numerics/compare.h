@@ -67,7 +67,7 @@ struct Tolerance {
 Tolerance ToleranceOf(const Definition& definition, const std::string& output);
 // The same, scaled by a library's error in units of the modelled noise.
 Tolerance Scaled(const Tolerance& tolerance, double library_error_ratio);
-// What the definition says honest arithmetic adds to an output, as a fraction of its reference's rms.
+// What the definition says honest arithmetic adds to an output, as a fraction of its reference's rms, row by row.
 double NoiseOfRms(const Definition& definition, const std::string& output);
 
 // One output's comparison. `poison` is what the output held before the launch, same size as `actual`.
@@ -94,6 +94,9 @@ Compared Conclude(const sassay::v1::TensorSpec& spec, const Totals& totals, cons
 
 // An input that changed: how many bytes, and the first.
 sassay::v1::Finding ModifiedInput(const sassay::v1::TensorSpec& spec, uint64_t changed_bytes, uint64_t first_byte);
+
+// Elements of a row: the last axis; 1 for a scalar.
+int64_t RowLength(const sassay::v1::TensorSpec& spec);
 
 // Coordinates of an element, outermost axis first.
 std::vector<int64_t> IndexOf(const sassay::v1::TensorSpec& spec, int64_t flat);

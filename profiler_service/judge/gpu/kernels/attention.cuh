@@ -54,7 +54,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) sassay_survey(SurveyArgum
 extern "C" __global__ void __launch_bounds__(kThreads) sassay_rounding(RoundingArguments a) {
   for (int64_t i = First(); i < static_cast<int64_t>(a.count); i += Stride()) {
     const double ulp = UlpAt(a.output, Load(a.values_element, a.values, i));
-    At<float>(a.noise, i) = static_cast<float>(hypot(ulp / sqrt(12.0), a.constant));
+    const double rms = At<const double>(a.row_norms, i / a.columns) / sqrt(static_cast<double>(a.columns));
+    At<float>(a.noise, i) = static_cast<float>(hypot(ulp / sqrt(12.0), a.fraction * rms));
   }
 }
 
@@ -65,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) sassay_row_norms(RowNorms
     double squares = 0;
     for (int64_t column = lane; column < a.columns; column += 32) {
       const double value = Load(a.element, a.source, row * a.columns + column);
-      squares += value * value;
+      if (Finite(value)) squares += value * value;
     }
     for (int half = 16; half > 0; half /= 2) squares += __shfl_xor_sync(~0u, squares, half);
     if (lane == 0) At<double>(a.norms, row) = sqrt(squares);
