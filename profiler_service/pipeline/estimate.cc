@@ -1,6 +1,9 @@
 #include "profiler_service/pipeline/estimate.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
 
 namespace sassay::pipeline {
 
@@ -29,6 +32,12 @@ std::string SizeThatFits(const sassay::v1::Workload& workload, const WorkloadCat
     if (sibling.reference() == workload.reference()) consider(sibling);
   }
   return best;
+}
+
+std::string Rough(absl::Duration duration) {
+  if (duration < absl::Minutes(2)) return absl::StrFormat("%d s", std::max<int64_t>(0, duration / absl::Seconds(1)));
+  if (duration < absl::Hours(2)) return absl::StrFormat("%d min", duration / absl::Minutes(1));
+  return absl::StrFormat("%d h", duration / absl::Hours(1));
 }
 
 }  // namespace sassay::pipeline

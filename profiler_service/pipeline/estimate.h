@@ -28,6 +28,9 @@ absl::Duration EstimateCall(const sassay::v1::Workload& workload, absl::string_v
 std::string SizeThatFits(const sassay::v1::Workload& workload, const WorkloadCatalog& catalog, absl::string_view ptx,
                          absl::Duration limit, const EmulatorSpeed& speed = {});
 
+// "90 s", "3 min": as much as an estimate is worth.
+std::string Rough(absl::Duration duration);
+
 }  // namespace sassay::pipeline
 
 #endif  // SASSAY_PROFILER_SERVICE_PIPELINE_ESTIMATE_H_

@@ -9,7 +9,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
@@ -24,8 +23,8 @@
 #include "profiler_service/pipeline/chapters/diagnose_chapter.h"
 #include "profiler_service/pipeline/chapters/sanitize_chapter.h"
 #include "profiler_service/pipeline/memory_need.h"
-#include "profiler_service/timing/judged_sets.h"
 #include "profiler_service/reference_kernels/reference_kernels.h"
+#include "profiler_service/timing/judged_sets.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
 
@@ -284,12 +283,6 @@ class JobRun {
     return Refusal(sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE,
                    absl::StrCat(takes, ", the deadline is in ", Rough(left),
                                 fits.empty() ? "" : absl::StrCat("; ", fits, " fits")));
-  }
-
-  static std::string Rough(absl::Duration duration) {
-    if (duration < absl::Minutes(2)) return absl::StrFormat("%d s", std::max<int64_t>(0, duration / absl::Seconds(1)));
-    if (duration < absl::Hours(2)) return absl::StrFormat("%d min", duration / absl::Minutes(1));
-    return absl::StrFormat("%d h", duration / absl::Hours(1));
   }
 
   // ---- evaluate: is it right? ----
