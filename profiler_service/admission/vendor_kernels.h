@@ -4,7 +4,7 @@
 //
 // Provenance (provenance.h) already keeps a vendor's SASS from being scored, because no PTX gives it. The lists refuse
 // it at once, with the library's name; and they know a vendor's PTX, which provenance cannot tell from a candidate's
-// own. docs/decisions/0008 says what is covered and what is not.
+// own. docs/decisions/0009 says what is covered and what is not.
 #ifndef SASSAY_PROFILER_SERVICE_ADMISSION_VENDOR_KERNELS_H_
 #define SASSAY_PROFILER_SERVICE_ADMISSION_VENDOR_KERNELS_H_
 
