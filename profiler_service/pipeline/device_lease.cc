@@ -22,6 +22,19 @@ bool DeviceLease::Overtakes(const Waiter& waiter, const Waiter& other) const {
   return waiter.ticket < other.ticket || SteadyNow() - other.since < patience;
 }
 
+void DeviceLease::Account() {
+  const absl::Time now = SteadyNow();
+  const absl::Duration passed = now - booked_;
+  booked_ = now;
+  if (writer_) usage_.exclusive += passed;
+  if (readers_ > 0) (First(Mode::kExclusive) != nullptr ? usage_.awaited : usage_.shared) += passed;
+}
+
+DeviceLease::Usage DeviceLease::usage() const {
+  absl::MutexLock lock(&mutex_);
+  return usage_;
+}
+
 bool DeviceLease::Fits(uint64_t bytes) const {
   return readers_ == 0 || (held_bytes_ <= memory_bytes_ && bytes <= memory_bytes_ - held_bytes_);
 }
@@ -41,6 +54,7 @@ const DeviceLease::Waiter* DeviceLease::Next() const {
 absl::StatusOr<DeviceLease::Held> DeviceLease::Acquire(Mode mode, uint64_t bytes, absl::Time deadline,
                                                        const std::function<bool()>& cancelled) {
   absl::MutexLock lock(&mutex_);
+  Account();
   const auto me = waiting_.insert(waiting_.end(), Waiter{mode, bytes, ++tickets_, SteadyNow()});
   absl::Status status;
   while (Next() != &*me && status.ok()) {
@@ -48,10 +62,12 @@ absl::StatusOr<DeviceLease::Held> DeviceLease::Acquire(Mode mode, uint64_t bytes
     if (SteadyNow() >= deadline) status = absl::DeadlineExceededError("the device did not become free in time");
     if (status.ok()) changed_.WaitWithTimeout(&mutex_, std::min(deadline - SteadyNow(), kGlance));
   }
+  Account();
   waiting_.erase(me);
   changed_.SignalAll();
   if (!status.ok()) return status;
   writer_ = mode == Mode::kExclusive;
+  usage_.times_exclusive += writer_;
   readers_ += mode == Mode::kShared;
   held_bytes_ += bytes;
   return Held(this, mode, bytes);
@@ -59,6 +75,7 @@ absl::StatusOr<DeviceLease::Held> DeviceLease::Acquire(Mode mode, uint64_t bytes
 
 void DeviceLease::Release(Mode mode, uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
+  Account();
   if (mode == Mode::kExclusive) writer_ = false;
   readers_ -= mode == Mode::kShared;
   held_bytes_ -= bytes;

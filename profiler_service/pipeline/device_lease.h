@@ -35,6 +35,17 @@ class DeviceLease {
   explicit DeviceLease(uint64_t memory_bytes) : DeviceLease(memory_bytes, Patience{}) {}
   DeviceLease(uint64_t memory_bytes, Patience patience) : memory_bytes_(memory_bytes), patience_(patience) {}
 
+  // How the time went since the lease was made.
+  struct Usage {
+    absl::Duration exclusive;
+    // Shared, and nobody waits to have it alone.
+    absl::Duration shared;
+    // Shared, while somebody waits to have it alone.
+    absl::Duration awaited;
+    uint64_t times_exclusive = 0;
+  };
+  Usage usage() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Holds the lease until it is destroyed. Move-only.
   class Held {
    public:
@@ -71,18 +82,22 @@ class DeviceLease {
   const Waiter* Next() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether `waiter` goes before `other`, who wants the other mode.
   bool Overtakes(const Waiter& waiter, const Waiter& other) const;
+  // Books the time since the last change. Call before anything changes.
+  void Account() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Fits(uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(Mode mode, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const uint64_t memory_bytes_;
   const Patience patience_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   int readers_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t tickets_ ABSL_GUARDED_BY(mutex_) = 0;
   std::list<Waiter> waiting_ ABSL_GUARDED_BY(mutex_);  // first come first
   bool writer_ ABSL_GUARDED_BY(mutex_) = false;
+  Usage usage_ ABSL_GUARDED_BY(mutex_);
+  absl::Time booked_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sassay::pipeline

@@ -121,6 +121,20 @@ TEST(DeviceLease, WhoSharesIsNotOvertakenForEver) {
   EXPECT_THAT(order.Wait(), ElementsAre("sharing", "alone"));
 }
 
+TEST(DeviceLease, WhatItWasUsedForIsBooked) {
+  DeviceLease lease(100);
+  { const DeviceLease::Held alone = Take(lease, Mode::kExclusive); }
+  EXPECT_GT(lease.usage().exclusive, absl::ZeroDuration());
+  EXPECT_EQ(lease.usage().times_exclusive, 1u);
+  EXPECT_EQ(lease.usage().shared, absl::ZeroDuration());
+  const DeviceLease::Held sharing = Take(lease, Mode::kShared);
+  EXPECT_EQ(lease.Acquire(Mode::kExclusive, 0, absl::InfinitePast(), [] { return false; }).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_GT(lease.usage().shared, absl::ZeroDuration()) << "until somebody waited to have it alone";
+  EXPECT_GT(lease.usage().awaited, absl::ZeroDuration());
+  EXPECT_EQ(lease.usage().times_exclusive, 1u);
+}
+
 TEST(DeviceLease, WaitingEndsAtTheDeadlineOrWhenCancelled) {
   DeviceLease lease(100);
   const DeviceLease::Held held = Take(lease, Mode::kExclusive);

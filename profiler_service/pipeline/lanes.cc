@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/steady_time.h"
 #include "spdlog/spdlog.h"
 
@@ -12,6 +13,15 @@ namespace {
 
 // How soon a cancellation is noticed while waiting.
 constexpr absl::Duration kGlance = absl::Milliseconds(50);
+
+std::string Seconds(absl::Duration duration) { return absl::StrFormat("%.1f s", absl::ToDoubleSeconds(duration)); }
+
+void TellUsage(Lane& lane) {
+  const DeviceLease::Usage usage = lane.lease().usage();
+  spdlog::info("{}: {} times alone, for {}; shared for {}, and for {} while somebody waited to have it alone",
+               lane.label(), usage.times_exclusive, Seconds(usage.exclusive), Seconds(usage.shared),
+               Seconds(usage.awaited));
+}
 
 }  // namespace
 
@@ -28,6 +38,7 @@ Lanes::~Lanes() {
   }
   stop_.Pull();
   watcher_.join();
+  for (const Place& place : places_) TellUsage(*place.lane);
 }
 
 uint32_t Lanes::seats() const {

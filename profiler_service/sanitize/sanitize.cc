@@ -1,11 +1,13 @@
 #include "profiler_service/sanitize/sanitize.h"
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/toolchain/toolchain.h"
@@ -117,12 +119,25 @@ absl::Status ReadOutput(const SanitizeRequest& request, const wire::ToolRun& run
   return absl::OkStatus();
 }
 
+// Asking costs a process of the tool each time; an answer is kept for as long as the service lives.
+absl::StatusOr<std::string> KnownVersion(const std::string& tool) {
+  static auto* const mutex = new absl::Mutex;
+  static auto* const known = new std::map<std::string, std::string>;
+  {
+    absl::MutexLock lock(mutex);
+    if (const auto entry = known->find(tool); entry != known->end()) return entry->second;
+  }
+  ASSIGN_OR_RETURN(std::string version, ToolVersion(tool));
+  absl::MutexLock lock(mutex);
+  return known->emplace(tool, std::move(version)).first->second;
+}
+
 absl::StatusOr<Sanitization> SanitizeOnGpu(const SanitizeRequest& request, wire::RunnerPool& pool,
                                            absl::string_view compute_sanitizer) {
   const absl::string_view tool = ToolName(request.tool);
   if (!LaunchesSomething(*request.bundle))
     return Unavailable(tool, "a call launches no kernel: there is nothing to check");
-  const auto version = ToolVersion(std::string(compute_sanitizer));
+  const auto version = KnownVersion(std::string(compute_sanitizer));
   if (!version.ok()) return Unavailable(tool, version.status().message());
   ASSIGN_OR_RETURN(const wire::ToolOutput output, wire::ToolOutput::Create("sassay_sanitize"));
   const wire::RunnerPoolOptions options = output.Options(

@@ -44,20 +44,12 @@ bool PrefersSmallShape(Tool tool) { return tool == Tool::kRacecheck; }
 absl::Duration LongestRun(Tool tool) { return tool == Tool::kRacecheck ? absl::Minutes(2) : absl::Minutes(1); }
 
 std::vector<std::string> ToolCommand(Tool tool, absl::string_view compute_sanitizer, absl::string_view report) {
-  std::vector<std::string> command = {std::string(compute_sanitizer),
-                                      "--tool",
-                                      std::string(ToolName(tool)),
-                                      "--xml",
-                                      "--save",
-                                      std::string(report),
-                                      "--print-limit",
-                                      absl::StrCat(kPrintLimit),
-                                      "--launch-timeout",
-                                      absl::StrCat(kLaunchTimeout),
-                                      "--demangle",
-                                      "no",
-                                      "--report-api-errors",
-                                      "no"};
+  std::vector<std::string> command = {std::string(compute_sanitizer), "--tool", std::string(ToolName(tool)), "--xml",
+                                      "--save", std::string(report), "--print-limit", absl::StrCat(kPrintLimit),
+                                      "--launch-timeout", absl::StrCat(kLaunchTimeout), "--demangle", "no",
+                                      "--report-api-errors", "no",
+                                      // Frames of the runner are nobody's business, and take the tool a while.
+                                      "--show-backtrace", "device"};
   for (std::string& option : OwnOptions(tool)) command.push_back(std::move(option));
   command.insert(command.end(), {"--error-exitcode", absl::StrCat(kErrorExitStatus)});
   return command;

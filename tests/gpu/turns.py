@@ -212,15 +212,19 @@ def mix(client, arguments):
         list(pool.map(lambda turn: client.submit(*turn), itertools.islice(itertools.cycle(rights), max(len(rights), arguments.jobs // 2))))
     before = holdings.at_rest(arguments.pid, arguments.state)
     begin = time.monotonic()
+    # GPU time is dear: what is far too slow is told by the turns that it did.
+    patience = 1.5 * arguments.most_seconds or float("inf")
     with holdings.BusyGpus() as busy, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        done = list(pool.map(lambda turn: client.submit(*turn), turns))
+        done = list(pool.map(lambda turn: client.submit(*turn) if time.monotonic() - begin < patience else None, turns))
+    done = [turn for turn in done if turn is not None]
     seconds = time.monotonic() - begin
     after, leaked = holdings.left_behind(arguments.pid, arguments.state, before)
     unexpected = unexpected_turns(done)
     print(f"{'kind':<9} {'turns':>5} {'median s':>9} {'longest s':>9}")
     for kind in MIX:
         times = [turn.seconds for turn in done if turn.kind == kind]
-        print(f"{kind:<9} {len(times):>5} {statistics.median(times):>9.2f} {max(times):>9.2f}")
+        if times:
+            print(f"{kind:<9} {len(times):>5} {statistics.median(times):>9.2f} {max(times):>9.2f}")
     stage_seconds = {}
     for stage in (stage for turn in done for stage in turn.verdict.get("stages", [])):
         stage_seconds[stage["stage"]] = stage_seconds.get(stage["stage"], 0) + int(stage.get("wall_ns", 0)) / 1e9
@@ -239,7 +243,9 @@ def mix(client, arguments):
     in_time = not arguments.most_seconds or seconds <= arguments.most_seconds
     if not in_time:
         print(f"{seconds:.1f} s, at most {arguments.most_seconds} s expected")
-    return not unexpected and not leaked and in_time
+    if len(done) < len(turns):
+        print(f"only {len(done)} of {len(turns)} turns were begun in {patience:.0f} s")
+    return not unexpected and not leaked and in_time and len(done) == len(turns)
 
 
 # ---- trajectories that wait for their model ----

@@ -2,12 +2,12 @@
 # On a host with two GPUs: a runner sees its own GPU and no other, a hang or a fault on one does not delay the other, and the published mix
 # goes through both nearly twice as fast as through one.
 #
-#   tests/gpu/two_gpus.sh [PACKAGE]      TURNS=50 (on one GPU; twice as many on two) JOBS=8 (for each GPU) DEVICE_DEADLINE=2s
+#   tests/gpu/two_gpus.sh [PACKAGE]      TURNS=50 (on one GPU; twice as many on two) JOBS=8 (for each GPU) DEVICE_DEADLINE=1s SPARES=6
 #
 # Exit status 1 if one of the three does not hold.
 source "$(dirname "${BASH_SOURCE[0]}")/service.sh"
 turns=${TURNS:-50} jobs=${JOBS:-8} failed=0
-flags=(--device-deadline "${DEVICE_DEADLINE:-2s}" --jobs-per-device "$jobs" --spare-runners 2)
+flags=(--device-deadline "${DEVICE_DEADLINE:-1s}" --jobs-per-device "$jobs" --spare-runners "${SPARES:-6}")
 gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU ')
 [[ $gpus -ge 2 ]] || conclude two_gpus 2 "this host has $gpus GPUs, two are needed"
 

@@ -269,10 +269,15 @@ def main():
                 ok = bool(row.holds(verdict))
                 missed += not ok
                 said = f"{verdict.get('status')} {verdict.get('code', '')}: {verdict.get('reason', '')}"
+                if row.stage == "compile":
+                    said = f"{verdict.get('status')}, provenance {verdict.get('provenance')}, scorable {verdict.get('scorable', False)}"
+                if ok and row.stage == "sanitize" and verdict.get("sanitizers"):
+                    said = f"{verdict.get('status')}, {verdict['sanitizers'][0]['tool']} {verdict['sanitizers'][0]['outcome']}: " \
+                           f"{verdict['sanitizers'][0].get('reason') or verdict.get('reason')}"
                 for part in ("evidence", "timing"):
                     if verdict.get(part, {}).get("status") == "UNAVAILABLE" and row.stage == part:
                         said = f"{part} UNAVAILABLE: {verdict[part].get('reason')}"
-                print(f"{row.stage:<12} {row.what:<42} {row.noticed_by if ok else 'NOT NOTICED':<42} {said[:140]}", flush=True)
+                print(f"{row.stage:<12} {row.what:<42} {row.noticed_by if ok else 'NOT NOTICED':<42} {said[:120]}", flush=True)
                 if not ok:
                     print(f"  expected {row.expected}")
                 if arguments.out:
