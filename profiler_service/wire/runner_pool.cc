@@ -22,7 +22,9 @@ namespace sassay::wire {
 namespace {
 
 constexpr absl::Duration kLongestBackoff = absl::Minutes(1);
+// Ending one takes 0.1 s, which nobody shall wait for who has the device alone: the device's thread does it.
 constexpr absl::Duration kKeepSurplus = absl::Seconds(3);
+constexpr size_t kMostSurplus = 4;
 
 // All that a runner inherits: where the driver's libraries are, and lazily loading nothing.
 std::map<std::string, std::string> RunnerEnvironment() {
@@ -126,7 +128,7 @@ absl::Status RunnerPool::AddFresh(absl::string_view device, sassay::worker::RunM
   Shelf& shelf = shelves_[Key(std::string(device), mode)];
   shelf.spares.push_back(*std::move(runner));
   shelf.surplus_until = SteadyNow() + kKeepSurplus;
-  if (shelf.wanted > 0 && shelf.spares.size() <= shelf.wanted + 1) return absl::OkStatus();
+  if (shelf.wanted > 0 && shelf.spares.size() <= shelf.wanted + kMostSurplus) return absl::OkStatus();
   too_many = std::move(shelf.spares.front());
   shelf.spares.erase(shelf.spares.begin());
   return absl::OkStatus();

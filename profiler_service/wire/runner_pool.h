@@ -77,8 +77,8 @@ class RunnerPool {
                                                         absl::Time deadline, KillSwitch* kill_switch = nullptr);
 
   // Starts a runner whatever there is already, and puts it where the next Acquire takes it: proof that the device takes
-  // one, and none is wasted. One more than Keep asked for is kept for a few seconds; where it asked for none, it is
-  // ended at once. Failures as Acquire's.
+  // one, and none is wasted. A few more than Keep asked for are kept for some seconds; where it asked for none, it
+  // is ended at once. Failures as Acquire's.
   absl::Status AddFresh(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline,
                         KillSwitch* kill_switch = nullptr);
 
