@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# On a host with two GPUs: a runner sees its own GPU and no other, a hang or a fault on one delays the other no more than any candidate there, and the published mix
-# goes through both nearly twice as fast as through one.
+# On a host with two GPUs: a runner sees its own GPU and no other, a hang or a fault on one delays the other no more than any candidate there,
+# and the published mix goes through both nearly twice as fast as through one.
 #
 #   tests/gpu/two_gpus.sh [PACKAGE]      TURNS=50 (on one GPU; twice as many on two) JOBS=8 (for each GPU) DEVICE_DEADLINE=1s SPARES=6
 #
