@@ -1,5 +1,5 @@
 // expect: CORRECT OK workload=gqa_paged_decode_h32_kv8_d128_ps1/batch_size=2,num_pages=8,len_indptr=3,num_kv_indices=6
-// on cuda: CORRECT OK workload=gqa_paged_decode_h32_kv8_d128_ps1/batch_size=64,num_pages=98304,len_indptr=65,num_kv_indices=65536
+// on cuda: CORRECT OK workload=gqa_paged_decode_h32_kv8_d128_ps1/batch_size=16,num_pages=6144,len_indptr=17,num_kv_indices=4096
 //
 // One new token for each of many sequences, whose keys and values lie scattered over a cache of pages of one token.
 #include "gqa_naive.cuh"

@@ -1,5 +1,5 @@
 // expect: CORRECT OK workload=gqa_paged_decode_h32_kv8_d128_ps16/batch_size=2,num_pages=4,len_indptr=3,num_kv_indices=2
-// on cuda: CORRECT OK workload=gqa_paged_decode_h32_kv8_d128_ps16/batch_size=64,num_pages=6144,len_indptr=65,num_kv_indices=4096
+// on cuda: CORRECT OK workload=gqa_paged_decode_h32_kv8_d128_ps16/batch_size=16,num_pages=384,len_indptr=17,num_kv_indices=256
 //
 // The same with pages of 16 tokens, of which the last of a sequence is full in part.
 #include "gqa_naive.cuh"

@@ -1,5 +1,5 @@
 // expect: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps1/len_indptr=3,total_q=3,num_kv_indices=6,num_pages=8
-// on cuda: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps1/len_indptr=17,total_q=8192,num_kv_indices=16384,num_pages=32768
+// on cuda: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps1/len_indptr=9,total_q=4096,num_kv_indices=8192,num_pages=12288
 //
 // gqa_paged_prefill_naive.cu on tensor cores.
 #include "gqa_prefill.cuh"

@@ -1,5 +1,5 @@
 // expect: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps16/len_indptr=3,total_q=3,num_kv_indices=3,num_pages=4,batch_size=2
-// on cuda: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps16/len_indptr=17,total_q=8192,num_kv_indices=1024,num_pages=2048,batch_size=16
+// on cuda: CORRECT OK workload=gqa_paged_prefill_causal_h32_kv8_d128_ps16/len_indptr=5,total_q=512,num_kv_indices=64,num_pages=96,batch_size=4
 //
 // The same with pages of 16 tokens, of which the last of a sequence is full in part.
 #include "gqa_naive.cuh"

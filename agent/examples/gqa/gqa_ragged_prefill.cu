@@ -1,5 +1,5 @@
 // expect: CORRECT OK workload=gqa_ragged_prefill_causal_h32_kv8_d128/len_indptr=3,total_q=3,total_kv=6
-// on cuda: CORRECT OK workload=gqa_ragged_prefill_causal_h32_kv8_d128/len_indptr=17,total_q=8192,total_kv=8192
+// on cuda: CORRECT OK workload=gqa_ragged_prefill_causal_h32_kv8_d128/len_indptr=9,total_q=4096,total_kv=4096
 //
 // gqa_ragged_prefill_naive.cu on tensor cores.
 #include "gqa_prefill.cuh"

@@ -1,5 +1,5 @@
 // expect: CORRECT OK workload=gqa_ragged_prefill_causal_h32_kv8_d128/len_indptr=3,total_q=3,total_kv=6
-// on cuda: CORRECT OK workload=gqa_ragged_prefill_causal_h32_kv8_d128/len_indptr=17,total_q=8192,total_kv=8192
+// on cuda: CORRECT OK workload=gqa_ragged_prefill_causal_h32_kv8_d128/len_indptr=5,total_q=512,total_kv=512
 //
 // Keys and values of all sequences one after the other, no pages.
 #include "gqa_naive.cuh"

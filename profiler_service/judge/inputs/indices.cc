@@ -19,6 +19,9 @@ using sassay::v1::Workload;
 
 constexpr uint32_t kPurpose = 3;  // last word of Philox's counter; inputs.cc uses 0 to 2
 constexpr int64_t kEmptyOneIn = 8, kLongOneIn = 8, kLongFactor = 8, kWeights = 64;
+// Lengths follow from no seed, and their order from a stream that no tensor has.
+constexpr uint64_t kLengthsKey = 0x6C656E67746873;
+constexpr uint32_t kOrderStream = 1 << 20;
 // From so many sequences on, one is empty for certain.
 constexpr int64_t kCertainlyEmpty = 4;
 
@@ -43,36 +46,42 @@ class Random {
   uint64_t next_ = 0;
 };
 
-// What each sequence gets of what is to spare.
-std::vector<int64_t> DrawWeights(int64_t sequences, bool may_be_empty, Random& random) {
+// What each sequence gets of what is to spare. Where sequences may be empty, some get nothing; of several, one that
+// must have something anyway.
+std::vector<int64_t> DrawWeights(const std::vector<int64_t>& least, bool may_be_empty, Random& random) {
+  const auto sequences = static_cast<int64_t>(least.size());
   std::vector<int64_t> weights(sequences);
   for (int64_t& weight : weights) {
     weight = 1 + random.Below(kWeights);
     if (random.OneIn(kLongOneIn)) weight *= kLongFactor;
     if (may_be_empty && random.OneIn(kEmptyOneIn)) weight = 0;
   }
-  if (may_be_empty && sequences >= kCertainlyEmpty) weights[random.Below(sequences)] = 0;
+  if (may_be_empty && sequences >= kCertainlyEmpty) {
+    int64_t chosen = random.Below(sequences);
+    for (int64_t i = 0; i < sequences && least[chosen] == 0; ++i) chosen = (chosen + 1) % sequences;
+    weights[chosen] = 0;
+  }
   if (std::all_of(weights.begin(), weights.end(), [](int64_t weight) { return weight == 0; })) {
     weights[random.Below(sequences)] = 1;
   }
   return weights;
 }
 
-// Offsets whose sequences have at least `least` elements each, and together `total`.
-std::vector<int64_t> DrawOffsets(const std::vector<int64_t>& least, int64_t total, bool may_be_empty, Random& random) {
-  const std::vector<int64_t> weights = DrawWeights(static_cast<int64_t>(least.size()), may_be_empty, random);
+// Lengths of sequences of at least `least` elements each, and together `total`.
+std::vector<int64_t> DrawLengths(const std::vector<int64_t>& least, int64_t total, bool may_be_empty, Random& random) {
+  const std::vector<int64_t> weights = DrawWeights(least, may_be_empty, random);
   int64_t weight = 0, needed = 0;
   for (const int64_t w : weights) weight += w;
   for (const int64_t n : least) needed += n;
-  std::vector<int64_t> offsets = {0};
-  int64_t before = 0, least_before = 0;
+  std::vector<int64_t> lengths = least;
+  int64_t before = 0, given = 0;
   for (size_t i = 0; i < least.size(); ++i) {
     before += weights[i];
-    least_before += least[i];
-    const absl::uint128 share = absl::uint128(total - needed) * static_cast<uint64_t>(before) / weight;
-    offsets.push_back(least_before + static_cast<int64_t>(absl::Uint128Low64(share)));
+    const absl::uint128 until = absl::uint128(total - needed) * static_cast<uint64_t>(before) / weight;
+    lengths[i] += static_cast<int64_t>(absl::Uint128Low64(until)) - given;
+    given = static_cast<int64_t>(absl::Uint128Low64(until));
   }
-  return offsets;
+  return lengths;
 }
 
 // Fisher and Yates's shuffle of 0 … below - 1, of which only what was moved is kept.
@@ -117,10 +126,10 @@ class IndexMaker {
   absl::StatusOr<std::vector<int64_t>> Values(const std::string& input) const {
     const IndexDefinition& index = definition_.indices.at(input);
     ASSIGN_OR_RETURN(const IndexSizes sizes, IndexSizesOf(definition_, input, axes_));
-    Random random(seed_, static_cast<uint32_t>(Position(input)) * 16 + distribution_);
+    Random random(seed_, StreamOf(input));
     switch (index.kind) {
       case IndexKind::kOffsets:
-        return Offsets(index, sizes, random);
+        return Offsets(input, sizes);
       case IndexKind::kDistinct:
         return DrawDistinct(sizes.elements, sizes.below, random);
       case IndexKind::kLastLengths:
@@ -129,17 +138,30 @@ class IndexMaker {
     return absl::InternalError(absl::StrCat(input, ": an index of unknown kind"));
   }
 
-  absl::StatusOr<std::vector<int64_t>> Offsets(const IndexDefinition& index, const IndexSizes& sizes,
-                                               Random& random) const {
+  // The order is the same for all offsets of the workload, so that what covers goes with what is covered.
+  absl::StatusOr<std::vector<int64_t>> Offsets(const std::string& input, const IndexSizes& sizes) const {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, Lengths(input));
+    Random random(seed_, kOrderStream + distribution_);
+    std::vector<int64_t> offsets = {0};
+    for (const int64_t sequence : DrawDistinct(sizes.sequences, sizes.sequences, random)) {
+      offsets.push_back(offsets.back() + lengths[sequence]);
+    }
+    return offsets;
+  }
+
+  // Before they are put into a secret order: the same for every seed.
+  absl::StatusOr<std::vector<int64_t>> Lengths(const std::string& input) const {
+    const IndexDefinition& index = definition_.indices.at(input);
+    ASSIGN_OR_RETURN(const IndexSizes sizes, IndexSizesOf(definition_, input, axes_));
     std::vector<int64_t> least(sizes.sequences, index.empty_sequences ? 0 : 1);
     if (!index.covers.empty()) {
-      ASSIGN_OR_RETURN(const std::vector<int64_t> covered, Values(index.covers));
+      ASSIGN_OR_RETURN(const std::vector<int64_t> covered, Lengths(index.covers));
       for (int64_t i = 0; i < sizes.sequences; ++i) {
-        const int64_t tokens = covered[i + 1] - covered[i];
-        least[i] = std::max(least[i], (tokens + sizes.page_size - 1) / sizes.page_size);
+        least[i] = std::max(least[i], (covered[i] + sizes.page_size - 1) / sizes.page_size);
       }
     }
-    return DrawOffsets(least, sizes.total, index.empty_sequences, random);
+    Random random(kLengthsKey, StreamOf(input));
+    return DrawLengths(least, sizes.total, index.empty_sequences, random);
   }
 
   absl::StatusOr<std::vector<int64_t>> LastLengths(const IndexDefinition& index, const IndexSizes& sizes,
@@ -157,6 +179,10 @@ class IndexMaker {
       lengths[i] = least + random.Below(sizes.page_size - least + 1);
     }
     return lengths;
+  }
+
+  uint32_t StreamOf(const std::string& input) const {
+    return static_cast<uint32_t>(Position(input)) * 16 + distribution_;
   }
 
   int Position(const std::string& input) const {

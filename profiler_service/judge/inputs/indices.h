@@ -18,9 +18,11 @@ namespace sassay::judge {
 // The bytes of every input that the definition lists in `indices`, by position among the workload's inputs. A pure
 // function of definition, axes, seed and distribution.
 //
-// Sequences differ in length by up to some hundred times. Where they may be empty, about one in eight is, and of four
-// or more at least one. A sequence that covers another's elements often has no more tokens than it must, so that causal
-// masks meet their edge. Elements that are spread over pages lie in no order.
+// Lengths of sequences differ by up to some hundred times. For one workload and distribution they are always the same,
+// so that every call has the same work and times can be compared; which sequence has which length follows from the
+// seed, and so do pages and last pages. Where sequences may be empty, about one in eight is, and of four or more at
+// least one. A sequence that covers another's elements sometimes has no more tokens than it must, so that causal masks
+// meet their edge.
 absl::StatusOr<std::map<int, std::string>> GenerateIndices(const Definition& definition,
                                                            const sassay::v1::Workload& workload, uint64_t seed,
                                                            Distribution distribution);

@@ -123,6 +123,19 @@ TEST(Indices, OfFourOrMoreSequencesOneIsEmptyAndLengthsDiffer) {
   }
 }
 
+TEST(Indices, LengthsAreTheSameForEverySeedButInAnotherOrder) {
+  const auto sorted = [](uint64_t seed, Distribution distribution) {
+    std::vector<int64_t> lengths = Lengths(Made(SmallDecode(), seed, distribution).at("kv_indptr"));
+    std::sort(lengths.begin(), lengths.end());
+    return lengths;
+  };
+  EXPECT_EQ(sorted(1, Distribution::kNormal), sorted(2, Distribution::kNormal)) << "every call has the same work";
+  EXPECT_NE(sorted(1, Distribution::kNormal), sorted(1, Distribution::kUniform));
+  std::set<std::vector<int64_t>> orders;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) orders.insert(Made(SmallDecode(), seed).at("kv_indptr"));
+  EXPECT_GT(orders.size(), 50u);
+}
+
 TEST(Indices, EveryPageIsDrawnAboutAsOftenAsAnyOther) {
   std::vector<int> drawn(96, 0);
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
