@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "common/bundle/code_digest.h"
+#include "profiler_service/admission/code_digest.h"
 
 namespace sassay::admission {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
-#include "common/bundle/code_digest.h"
+#include "profiler_service/admission/code_digest.h"
 #include "profiler_service/admission/testing/example_bundle.h"
 
 namespace sassay::admission {

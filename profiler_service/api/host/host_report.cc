@@ -130,6 +130,12 @@ Check VendorCheck(const VendorFinding& finding) {
   return Lacking(finding.name, Check::OPTIONAL_MISSING, said.first, finding.purpose, said.second);
 }
 
+// "libcublasLt.so.13.1.0.3" -> "libcublasLt": wheels and toolkits call one file differently.
+std::string Stem(const std::filesystem::path& library) {
+  const std::string name = library.string();
+  return name.substr(0, name.find(".so"));
+}
+
 // Libraries of this host that are in no list, by name and size of the file.
 std::vector<std::string> Unlisted(const HostFacts& facts) {
   std::vector<std::string> unlisted;
@@ -138,9 +144,10 @@ std::vector<std::string> Unlisted(const HostFacts& facts) {
     std::error_code error;
     const std::filesystem::path file = finding.path;
     const uint64_t bytes = std::filesystem::file_size(file, error);
-    const bool listed = std::any_of(
-        facts.vendor_lists->begin(), facts.vendor_lists->end(),
-        [&](const admission::VendorList& list) { return list.library == file.filename() && list.bytes == bytes; });
+    const bool listed =
+        std::any_of(facts.vendor_lists->begin(), facts.vendor_lists->end(), [&](const admission::VendorList& list) {
+          return Stem(list.library) == Stem(file.filename()) && list.bytes == bytes;
+        });
     if (!listed) unlisted.push_back(finding.path);
   }
   return unlisted;

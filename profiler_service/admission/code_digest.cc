@@ -1,4 +1,4 @@
-#include "common/bundle/code_digest.h"
+#include "profiler_service/admission/code_digest.h"
 
 #include <map>
 #include <utility>
@@ -12,7 +12,7 @@
 #include "common/bundle/elf.h"
 #include "common/bundle/ptx_words.h"
 
-namespace sassay {
+namespace sassay::admission {
 namespace {
 
 // SASS since Volta: 16 bytes an instruction, the opcode in the low twelve bits.
@@ -132,4 +132,4 @@ std::vector<CodeDigest> PtxCodeDigests(absl::string_view untrusted_ptx) {
   return digests;
 }
 
-}  // namespace sassay
+}  // namespace sassay::admission

@@ -1,7 +1,7 @@
 // Functions by what they do and not by what they are called: a vendor library's kernel stays the same under another
 // name.
-#ifndef SASSAY_COMMON_BUNDLE_CODE_DIGEST_H_
-#define SASSAY_COMMON_BUNDLE_CODE_DIGEST_H_
+#ifndef SASSAY_PROFILER_SERVICE_ADMISSION_CODE_DIGEST_H_
+#define SASSAY_PROFILER_SERVICE_ADMISSION_CODE_DIGEST_H_
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace sassay {
+namespace sassay::admission {
 
 // One function.
 struct CodeDigest {
@@ -32,6 +32,6 @@ absl::StatusOr<std::vector<CodeDigest>> MachineCodeDigests(absl::string_view unt
 // module's version and target, and declarations of registers.
 std::vector<CodeDigest> PtxCodeDigests(absl::string_view untrusted_ptx);
 
-}  // namespace sassay
+}  // namespace sassay::admission
 
-#endif  // SASSAY_COMMON_BUNDLE_CODE_DIGEST_H_
+#endif  // SASSAY_PROFILER_SERVICE_ADMISSION_CODE_DIGEST_H_

@@ -1,4 +1,4 @@
-#include "common/bundle/code_digest.h"
+#include "profiler_service/admission/code_digest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "common/base/files.h"
 #include "common/bundle/cubin.h"
 
-namespace sassay {
+namespace sassay::admission {
 namespace {
 
 std::string Fixture(const std::string& name) { return *ReadFile(absl::StrCat(SASSAY_BUNDLE_FIXTURES, "/", name)); }
@@ -102,4 +102,4 @@ TEST(MachineCodeDigests, EveryKernelHasOneAndARenamedKernelHasTheSame) {
 TEST(MachineCodeDigests, WhatIsNoElfIsRefused) { EXPECT_FALSE(MachineCodeDigests("no ELF").ok()); }
 
 }  // namespace
-}  // namespace sassay
+}  // namespace sassay::admission
