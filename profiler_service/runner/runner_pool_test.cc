@@ -104,6 +104,15 @@ TEST(RunnerPool, ADeviceThatTakesNoRunnerIsSaidWhenAFreshOneIsAskedFor) {
   EXPECT_EQ(pool.AddFresh("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).code(), absl::StatusCode::kUnavailable);
 }
 
+TEST(RunnerPool, OnlyWhatIsTimedHasAllTheChannelsOfAContext) {
+  const auto connections = [](worker::RunMode mode) {
+    return RunnerWorkerOptions(FakeRunnerOptions(), kDevice, mode).environment.count("CUDA_DEVICE_MAX_CONNECTIONS");
+  };
+  EXPECT_EQ(connections(worker::RUN_MODE_PLAIN), 1u);
+  EXPECT_EQ(connections(worker::RUN_MODE_COUNTED), 1u);
+  EXPECT_EQ(connections(worker::RUN_MODE_TIMED), 0u);
+}
+
 TEST(RunnerPool, QuietDeviceStillServesCallers) {
   RunnerPool pool(FakeRunnerOptions());
   pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);
