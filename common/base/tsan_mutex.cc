@@ -1,4 +1,4 @@
-// What ThreadSanitizer must be told about absl's locks. Only in the tsan preset.
+// What ThreadSanitizer must be told about absl's locks, and what its Status counts. Only in the tsan preset.
 //
 // Debian's absl is not instrumented, so ThreadSanitizer sees neither locks nor what they order, and would report every
 // guarded member as a race. These functions come before absl's own (the program's symbols precede a library's); each
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <utility>
@@ -68,6 +69,8 @@ SASSAY_PRECEDE(void, WaitForNotification, "_ZNK4absl7debian312Notification19Wait
 SASSAY_PRECEDE(bool, WaitForNotificationWithTimeout,
                "_ZNK4absl7debian312Notification30WaitForNotificationWithTimeoutENS0_8DurationE", const Notification*,
                Duration);
+// A static member: the only argument is the shared part's address, with a bit set.
+SASSAY_PRECEDE(void, Unref, "_ZN4absl7debian36Status15UnrefNonInlinedEm", uintptr_t);
 
 namespace {
 
@@ -200,6 +203,14 @@ bool WaitForNotificationWithTimeout(const Notification* notification, Duration t
   const bool notified = RealWaitForNotificationWithTimeout()(notification, timeout);
   if (notified) __tsan_acquire(Flag(notification));
   return notified;
+}
+
+// The count falls inside the library, by an atomic that acquires and releases: the last to let go deletes after all
+// others.
+void Unref(uintptr_t shared) {
+  __tsan_release(reinterpret_cast<void*>(shared));
+  __tsan_acquire(reinterpret_cast<void*>(shared));
+  RealUnref()(shared);
 }
 
 }  // namespace sassay::tsan

@@ -58,9 +58,12 @@ class FakeLane : public Lane {
     EXPECT_TRUE(request.refill_after_setup().ok());
     EXPECT_EQ(request.regions.size(), 3u);
     const std::string tool(sanitize::ToolName(request.tool));
-    asked_.push_back(absl::StrCat(tool, " ", request.bundle->plans(0).workload()));
     sanitize::Sanitization result;
-    result.report = reports_[request.tool];
+    {
+      const absl::MutexLock lock(&mutex_);
+      asked_.push_back(absl::StrCat(tool, " ", request.bundle->plans(0).workload()));
+      result.report = reports_[request.tool];
+    }
     result.report.set_tool(tool);
     if (result.report.outcome() == SanitizerReport::OUTCOME_UNSPECIFIED) {
       result.report.set_outcome(SanitizerReport::CLEAN);
@@ -139,7 +142,7 @@ class FakeLane : public Lane {
   std::atomic<const sassay::worker::DeviceDescription*> device_ = nullptr;
   const FakeKernel kernel_;
   evaluate::InProcessJudge judge_;
-  // What each tool finds; CLEAN where nothing is said.
+  // What each tool finds; CLEAN where nothing is said. This and `asked_` under mutex_ while jobs run.
   std::map<sanitize::Tool, SanitizerReport> reports_;
   std::vector<std::string> asked_;  // "memcheck gemm_n256_k256/M=64"
   std::vector<std::string> diagnosed_;
