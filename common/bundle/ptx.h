@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -25,6 +26,11 @@ absl::StatusOr<PtxHeader> ParsePtxHeader(absl::string_view untrusted_ptx);
 
 // Names of the `.entry` functions in order of appearance; comments are skipped.
 std::vector<std::string> PtxEntries(absl::string_view untrusted_ptx);
+
+// Strings (names of files, pragmas) travel through ptxas into what other tools print line by line. INVALID_ARGUMENT
+// with the place if one holds a control character, a line break for instance, a backslash before its closing quote,
+// where readers disagree whether it ends, or does not end at all.
+absl::Status CheckPtxStrings(absl::string_view untrusted_ptx);
 
 }  // namespace sassay
 

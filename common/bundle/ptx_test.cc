@@ -47,6 +47,14 @@ TEST(PtxEntries, FindsEntriesAndNotThoseInCommentsOrStrings) {
   EXPECT_THAT(PtxEntries(".entry"), ElementsAre(""));
 }
 
+TEST(CheckPtxStrings, RefusesWhatIsNotOneLineOfText) {
+  EXPECT_TRUE(CheckPtxStrings(".file 1 \"a b\\c.cu\"\n.pragma \"\"; // \"\n/* \" */ .file 2 \"\xc3\xa4.cu\"").ok());
+  for (const char* ptx : {".file 1 \"a\n/*0010*/ HGMMA ;\"", ".file 1 \"a\rb\"", ".file 1 \"a\tb\"", ".file 1 \"\x7f\"",
+                          ".file 1 \"\x1b[2J\"", ".file 1 \"a\\\"", ".file 1 \"a", "\""}) {
+    EXPECT_EQ(CheckPtxStrings(ptx).code(), absl::StatusCode::kInvalidArgument) << ptx;
+  }
+}
+
 TEST(PtxEntries, AreTheKernelsOfTheCubin) {
   const std::filesystem::path fixtures(SASSAY_BUNDLE_FIXTURES);
   std::vector<std::string> entries = PtxEntries(*ReadFile(fixtures / "kernels.sm_90a.ptx"));

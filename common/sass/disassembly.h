@@ -34,16 +34,27 @@ struct SassInstruction {
 // Instructions by function (mangled symbol), in order of their offsets.
 using Disassembly = std::map<std::string, std::vector<SassInstruction>>;
 
-// Reads the output of `nvdisasm -c -g`, or without -g, which then has no lines. Lines that are not instructions are
-// passed over; never fails. The text may come from a hostile cubin.
-Disassembly ParseDisassembly(absl::string_view untrusted_text);
+// Reads the output of `nvdisasm -c`. The text may come from a hostile cubin: a listing in which a function appears
+// twice, or has its instructions anywhere but at 0, 16, 32, …, is DATA_LOSS, for somebody may have written lines into
+// it. Lines that look like no instruction are passed over.
+absl::StatusOr<Disassembly> ParseDisassembly(absl::string_view untrusted_text);
 
-// Runs nvdisasm in a sandbox (it parses a hostile file). NOT_FOUND with the command that mends it where there is no
-// disassembler; INVALID_ARGUMENT if it refuses the cubin; DEADLINE_EXCEEDED; FAILED_PRECONDITION without a sandbox,
-// UNAVAILABLE if it did not start.
+// Fills in source files and lines from the output of `nvdisasm -c -g` of the same cubin. That text repeats strings of
+// the candidate (the names in `.file`, with whatever they hold), so nothing but lines is taken from it, and none at all
+// where its instructions are not exactly those of `code`.
+void AddSourceLines(absl::string_view untrusted_text, Disassembly& code);
+
+// Runs nvdisasm in a sandbox (it parses a hostile file), without source lines. NOT_FOUND with the command that mends it
+// where there is no disassembler; INVALID_ARGUMENT if it refuses the cubin; DEADLINE_EXCEEDED; FAILED_PRECONDITION
+// without a sandbox, UNAVAILABLE if it did not start; DATA_LOSS for a listing that cannot be believed.
 absl::StatusOr<Disassembly> Disassemble(const Toolchain& toolchain, absl::string_view untrusted_cubin,
                                         absl::Duration timeout = absl::Seconds(60),
                                         const AllowUnsandboxed* unsandboxed = nullptr);
+
+// The same, with the source lines of a second run beside the first. Lines that cannot be had are left out.
+absl::StatusOr<Disassembly> DisassembleWithLines(const Toolchain& toolchain, absl::string_view untrusted_cubin,
+                                                 absl::Duration timeout = absl::Seconds(60),
+                                                 const AllowUnsandboxed* unsandboxed = nullptr);
 
 // Static instruction counts by family (see families.h) of one function; families without instruction are left out.
 std::map<std::string, uint32_t> CountFamilies(const std::vector<SassInstruction>& instructions);

@@ -7,7 +7,9 @@
 // The text comes from a disassembler that read a hostile cubin.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const auto& [name, instructions] : sassay::ParseDisassembly(text)) {
+  auto code = sassay::ParseDisassembly(text);
+  if (code.ok()) sassay::AddSourceLines(text, *code);
+  for (const auto& [name, instructions] : code.ok() ? *code : sassay::Disassembly()) {
     sassay::CountFamilies(instructions);
     for (const auto& instruction : instructions) sassay::SassFlopsPerWarp(instruction.opcode);
   }

@@ -97,6 +97,9 @@ Complaint CheckPtx(const v1::Bundle& bundle, const Cubin& cubin, const v1::Launc
     return Rejection{v1::VERDICT_CODE_BUNDLE_MALFORMED, "ptx",
                      absl::StrCat(".address_size is ", header->address_size, ", expected 64")};
   }
+  if (const absl::Status strings = CheckPtxStrings(bundle.ptx()); !strings.ok()) {
+    return Rejection{v1::VERDICT_CODE_BUNDLE_MALFORMED, "ptx", std::string(strings.message())};
+  }
   const std::vector<std::string> entries = PtxEntries(bundle.ptx());
   const std::set<absl::string_view> names(entries.begin(), entries.end());
   for (const auto* steps : {&plan.setup(), &plan.steady()}) {

@@ -9,7 +9,7 @@
 // was entered by exactly the launched threads.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sassay::evidence;  // NOLINT
-  static const auto* const code = new sassay::Disassembly(sassay::ParseDisassembly(kCode));
+  static const auto* const code = new sassay::Disassembly(sassay::ParseDisassembly(kCode).value());
   static const auto* const plan = new sassay::v1::LaunchPlan(Parse<sassay::v1::LaunchPlan>(kPlan));
   sassay::worker::SassCounts counts;
   if (!counts.ParseFromArray(data, static_cast<int>(size))) return 0;

@@ -26,7 +26,7 @@ class JoinTest : public testing::Test {
   }
 
   const v1::LaunchPlan plan_ = Parse<v1::LaunchPlan>(kPlan);
-  const Disassembly code_ = ParseDisassembly(kCode);
+  const Disassembly code_ = ParseDisassembly(kCode).value();
   std::map<std::string, uint64_t> blocks_per_cluster_;
   double most_ = 1e6;
 };

@@ -18,7 +18,7 @@ class Code {
     std::string text = ".text.k:\n";
     for (size_t i = 0; i < opcodes.size(); ++i)
       absl::StrAppend(&text, "/*", absl::Hex(i * 16), "*/ ", opcodes[i], " ;\n");
-    code_ = ParseDisassembly(text);
+    code_ = ParseDisassembly(text).value();
   }
   const Disassembly& disassembly() const { return code_; }
   ExecutedLaunch Launch(const std::vector<std::pair<uint64_t, uint64_t>>& warps_and_threads) const {
@@ -105,7 +105,7 @@ TEST(SummarizeSass, ShareIsAbsentWhereNobodyKnowsTheWork) {
 TEST(SummarizeSass, EachLaunchHasItsOwnTotals) {
   const auto counts = Parse<worker::SassCounts>(HonestCounts());
   const auto plan = Parse<v1::LaunchPlan>(kPlan);
-  const Disassembly code = ParseDisassembly(kCode);
+  const Disassembly code = ParseDisassembly(kCode).value();
   const auto launches = JoinCounts({counts, 7, plan, code, {}, 1e6});
   ASSERT_TRUE(launches.ok()) << launches.status();
   const Evidence evidence = SummarizeSass(*launches, code, 2.0 * 64 * 128 * 16 * 80, "H");
@@ -136,7 +136,7 @@ TEST(SummarizeSass, OpcodesOfAFamilyComeFirstHoweverRare) {
 TEST(HottestInstructions, AreSummedOverLaunchesAndCarryTheirSource) {
   const auto counts = Parse<worker::SassCounts>(HonestCounts());
   const auto plan = Parse<v1::LaunchPlan>(kPlan);
-  const Disassembly code = ParseDisassembly(kCode);
+  const Disassembly code = ParseDisassembly(kCode).value();
   const auto launches = JoinCounts({counts, 7, plan, code, {}, 1e6});
   ASSERT_TRUE(launches.ok()) << launches.status();
   const std::vector<HotInstruction> hot = HottestInstructions(*launches, 2);

@@ -75,7 +75,7 @@ evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain
                                       const absl::optional<AllowUnsandboxed>& unsandboxed) {
   return [toolchain, unsandboxed](absl::string_view cubin, absl::Duration timeout) -> absl::StatusOr<Disassembly> {
     RETURN_IF_ERROR(toolchain.status());
-    return Disassemble(*toolchain, cubin, timeout, unsandboxed.has_value() ? &*unsandboxed : nullptr);
+    return DisassembleWithLines(*toolchain, cubin, timeout, unsandboxed.has_value() ? &*unsandboxed : nullptr);
   };
 }
 

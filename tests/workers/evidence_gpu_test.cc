@@ -29,7 +29,7 @@ class EvidenceGpuTest : public RunnerFixture {
     ASSERT_TRUE(cubin.ok()) << cubin.status();
     cubin_ = *cubin;
     const AllowUnsandboxed unsandboxed{"the test's own cubin"};
-    auto code = Disassemble(*toolchain, cubin_, absl::Seconds(30), &unsandboxed);
+    auto code = DisassembleWithLines(*toolchain, cubin_, absl::Seconds(30), &unsandboxed);
     ASSERT_TRUE(code.ok()) << code.status();
     code_ = *std::move(code);
   }

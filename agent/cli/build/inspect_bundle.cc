@@ -9,6 +9,7 @@
 #include "common/bundle/bundle.h"
 #include "common/bundle/cubin.h"
 #include "common/bundle/kernel_facts.h"
+#include "common/bundle/ptx.h"
 
 namespace sassay::agent {
 namespace {
@@ -75,6 +76,9 @@ absl::StatusOr<v1::Inspection> InspectBundle(absl::string_view untrusted_bytes, 
   inspection.set_ptx_bytes(bundle.ptx().size());
   AddKernels(bundle, inspection);
   AddFamilies(bundle.cubin(), disassembler, inspection);
+  if (const absl::Status strings = CheckPtxStrings(bundle.ptx()); !strings.ok()) {
+    inspection.add_warnings(absl::StrCat("a service refuses this PTX: ", strings.message()));
+  }
   *inspection.mutable_plans() = bundle.plans();
   for (const v1::SourceFile& source : bundle.sources()) inspection.add_sources(source.path());
   return inspection;

@@ -38,6 +38,13 @@ TEST(InspectBundleTest, FamiliesComeFromTheDisassemblyAndNotFromTheBundle) {
   EXPECT_TRUE(InspectBundle(*SerializeBundle(bundle), NoDisassembler)->kernels(0).sass_families().empty());
 }
 
+TEST(InspectBundleTest, WarnsOfFileNamesThatNoServiceTakes) {
+  v1::Bundle bundle;
+  bundle.set_ptx(".file 1 \"y\n/*0040*/ HGMMA ;\"");
+  EXPECT_THAT(InspectBundle(*SerializeBundle(bundle), NoDisassembler)->warnings(),
+              Contains(HasSubstr("a service refuses this PTX")));
+}
+
 TEST(InspectBundleTest, RefusesWhatIsNoBundle) {
   EXPECT_EQ(InspectBundle("bytes", NoDisassembler).status().code(), absl::StatusCode::kInvalidArgument);
 }
