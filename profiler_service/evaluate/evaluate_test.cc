@@ -1,12 +1,14 @@
 #include "profiler_service/evaluate/evaluate.h"
 
 #include <cstring>
+#include <tuple>
 
 #include "absl/time/clock.h"
 #include "common/bundle/bundle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "profiler_service/admission/testing/example_bundle.h"
+#include "profiler_service/evaluate/session.h"
 #include "profiler_service/evaluate/testing/fake_workers.h"
 
 namespace sassay::evaluate {
@@ -15,6 +17,7 @@ namespace {
 using namespace sassay::v1;  // NOLINT: codes
 using sassay::worker::RUN_OUTCOME_FAULT;
 using sassay::worker::RUN_OUTCOME_INFRA;
+using sassay::worker::RUN_OUTCOME_REFUSED;
 using sassay::worker::RUN_OUTCOME_TIMEOUT;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -153,6 +156,28 @@ TEST_F(EvaluateTest, AFaultIsTheCandidatesOnlyIfItHappensAgain) {
   const Evaluation evaluation = Run({Fault});
   EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_ILLEGAL_ADDRESS);
   EXPECT_EQ(runners_, 2);
+}
+
+// A runner that was taken over gives whatever number it likes.
+TEST_F(EvaluateTest, ACauseThatDoesNotFitHowTheRunEndedIsNone) {
+  using Case = std::tuple<sassay::worker::RunOutcome, VerdictCode, VerdictCode>;
+  for (const auto& [outcome, told, taken] :
+       {Case{RUN_OUTCOME_FAULT, static_cast<VerdictCode>(2), VERDICT_CODE_LAUNCH_FAILED},
+        Case{RUN_OUTCOME_FAULT, VERDICT_CODE_OK, VERDICT_CODE_LAUNCH_FAILED},
+        Case{RUN_OUTCOME_FAULT, VERDICT_CODE_RUNNER_LOST, VERDICT_CODE_LAUNCH_FAILED},
+        Case{RUN_OUTCOME_FAULT, VERDICT_CODE_KERNEL_TIMEOUT, VERDICT_CODE_LAUNCH_FAILED},
+        Case{RUN_OUTCOME_FAULT, VERDICT_CODE_TRAP, VERDICT_CODE_TRAP},
+        Case{RUN_OUTCOME_FAULT, VERDICT_CODE_OOB_SHARED, VERDICT_CODE_OOB_SHARED},
+        Case{RUN_OUTCOME_TIMEOUT, VERDICT_CODE_MISMATCH, VERDICT_CODE_KERNEL_TIMEOUT},
+        Case{RUN_OUTCOME_TIMEOUT, VERDICT_CODE_BARRIER_DEADLOCK, VERDICT_CODE_BARRIER_DEADLOCK},
+        Case{RUN_OUTCOME_REFUSED, VERDICT_CODE_DIGEST_BARRED, VERDICT_CODE_LAUNCH_REFUSED},
+        Case{RUN_OUTCOME_REFUSED, VERDICT_CODE_TOO_LARGE_FOR_DEVICE, VERDICT_CODE_TOO_LARGE_FOR_DEVICE},
+        Case{RUN_OUTCOME_INFRA, VERDICT_CODE_FASTER_THAN_PHYSICS, VERDICT_CODE_INTERNAL},
+        Case{RUN_OUTCOME_INFRA, static_cast<VerdictCode>(9), VERDICT_CODE_INTERNAL},
+        Case{RUN_OUTCOME_INFRA, VERDICT_CODE_EMULATOR_LACKS, VERDICT_CODE_EMULATOR_LACKS},
+        Case{static_cast<sassay::worker::RunOutcome>(77), VERDICT_CODE_TRAP, VERDICT_CODE_INTERNAL}}) {
+    EXPECT_EQ(FailureOf(Ended(outcome, told, "so it ended"))->code, taken) << outcome << " " << told;
+  }
 }
 
 TEST_F(EvaluateTest, WhetherTheCandidatesOwnLaunchesRanIsKnown) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/steady_time.h"
+#include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
 
 namespace sassay::evaluate {
@@ -15,10 +16,26 @@ using sassay::worker::RunnerReply;
 constexpr absl::Duration kFairDeadline = absl::Seconds(2);
 constexpr size_t kDeviceOutputBytes = 64 << 10;
 
-sassay::v1::VerdictCode CodeOfOutcome(const RunnerReply& reply) {
-  if (reply.code() != sassay::v1::VERDICT_CODE_UNSPECIFIED && reply.code() != sassay::v1::VERDICT_CODE_OK) {
-    return reply.code();
+// Whether a device that ended a request so may give that code as the cause. A runner's number is the word of a process
+// that ran hostile device code: what does not fit its own outcome is no cause.
+bool Fits(sassay::v1::VerdictCode untrusted_code, sassay::worker::RunOutcome outcome) {
+  const sassay::v1::VerdictStatus status = verdict::StatusOf(untrusted_code);
+  switch (outcome) {
+    case sassay::worker::RUN_OUTCOME_FAULT:
+      return status == sassay::v1::VERDICT_STATUS_SANITIZER_ERROR || status == sassay::v1::VERDICT_STATUS_RUNTIME_ERROR;
+    case sassay::worker::RUN_OUTCOME_TIMEOUT:
+      return status == sassay::v1::VERDICT_STATUS_TIMEOUT;
+    case sassay::worker::RUN_OUTCOME_REFUSED:
+      return untrusted_code == sassay::v1::VERDICT_CODE_LAUNCH_REFUSED ||
+             untrusted_code == sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE;
+    default:
+      return status == sassay::v1::VERDICT_STATUS_INFRA_ERROR &&
+             untrusted_code >= sassay::v1::VERDICT_CODE_EMULATOR_LACKS;
   }
+}
+
+sassay::v1::VerdictCode CodeOfOutcome(const RunnerReply& reply) {
+  if (Fits(reply.code(), reply.outcome())) return reply.code();
   switch (reply.outcome()) {
     case sassay::worker::RUN_OUTCOME_FAULT:
       return sassay::v1::VERDICT_CODE_LAUNCH_FAILED;

@@ -16,13 +16,13 @@ using sassay::v1::Verdict;
 using sassay::v1::VerdictCode;
 using sassay::v1::VerdictStatus;
 
-// Codes are numbered by the kind of trouble; each group has one status. See VerdictCode.
+// Codes are numbered by the kind of trouble; each group has one status. See VerdictCode. Numbers below the first group
+// are nobody's trouble and INFRA_ERROR, but for OK.
 struct Group {
   int first;
   VerdictStatus status;
 };
 constexpr Group kGroups[] = {
-    {sassay::v1::VERDICT_CODE_OK, sassay::v1::VERDICT_STATUS_CORRECT},
     {sassay::v1::VERDICT_CODE_NVCC_ERROR, sassay::v1::VERDICT_STATUS_COMPILE_ERROR},
     {sassay::v1::VERDICT_CODE_ENTRY_MISSING, sassay::v1::VERDICT_STATUS_CAPTURE_ERROR},
     {sassay::v1::VERDICT_CODE_BUNDLE_MALFORMED, sassay::v1::VERDICT_STATUS_REJECTED},
@@ -83,7 +83,7 @@ class Decider {
     const Failure* evaluate = EvaluateFailure();
     if (evaluate != nullptr && IsInfrastructure(evaluate->code)) return Cause(sassay::v1::STAGE_EVALUATE, *evaluate);
     if (const sassay::v1::Finding* finding = Conviction(evaluate); finding != nullptr) {
-      return Cause(sassay::v1::STAGE_SANITIZE, finding->code(), Line(*finding));
+      return Cause(sassay::v1::STAGE_SANITIZE, CauseOf(finding->code()), Line(*finding));
     }
     if (const sassay::v1::Finding* finding = Confirmed(evaluate); finding != nullptr) {
       return Cause(sassay::v1::STAGE_SANITIZE, finding->code(), Line(*finding));
@@ -97,6 +97,10 @@ class Decider {
     }
     if (!seen_.evaluate.has_value()) {
       return Cause(LastStage(), sassay::v1::VERDICT_CODE_INTERNAL, "nothing was evaluated, so nothing is known");
+    }
+    if (!seen_.evaluate->numerics.has_value() || !seen_.evaluate->numerics->passed()) {
+      return Cause(sassay::v1::STAGE_EVALUATE, sassay::v1::VERDICT_CODE_INTERNAL,
+                   "no comparison found the outputs right, so nothing is known");
     }
     Cause(LastStage(), sassay::v1::VERDICT_CODE_OK, "every stage that ran is content");
   }
@@ -145,8 +149,13 @@ class Decider {
     verdict_.set_reason(reason);
   }
 
+  // What went wrong never makes a candidate correct, whatever number it came with.
+  static VerdictCode CauseOf(VerdictCode code) {
+    return StatusOf(code) == sassay::v1::VERDICT_STATUS_CORRECT ? sassay::v1::VERDICT_CODE_INTERNAL : code;
+  }
+
   void Cause(Stage stage, const Failure& failure) {
-    Cause(stage, failure.code, failure.reason);
+    Cause(stage, CauseOf(failure.code), failure.reason);
     AddFindings(failure.findings);
     AddWarps(failure.warps);
   }
@@ -283,6 +292,7 @@ bool Wrong(const sassay::v1::OutputComparison& output) {
 }  // namespace
 
 VerdictStatus StatusOf(VerdictCode code) {
+  if (code == sassay::v1::VERDICT_CODE_OK) return sassay::v1::VERDICT_STATUS_CORRECT;
   if (IsTimeout(code)) return sassay::v1::VERDICT_STATUS_TIMEOUT;
   VerdictStatus status = sassay::v1::VERDICT_STATUS_INFRA_ERROR;
   for (const Group& group : kGroups) {

@@ -12,8 +12,10 @@
 //   7. a worker that was lost while it sanitized       INFRA_ERROR: nobody has looked
 //   8. timing's failure                                by its code
 //   9. nothing was evaluated                           INFRA_ERROR: evaluate always runs, so this is our mistake
-//  10. otherwise                                       CORRECT
-// A stage that cannot run here is a note, never guilt and never innocence.
+//  10. no comparison found the outputs right           INFRA_ERROR: the same
+//  11. otherwise                                       CORRECT
+// A failure never ends CORRECT, whatever code came with it. A stage that cannot run here is a note, never guilt and
+// never innocence.
 //
 // Scorable: CORRECT, VERIFIED, captured strictly, seen by the sanitizer, not excluded, and with seeds that nobody could
 // know.
@@ -30,7 +32,7 @@ namespace sassay::verdict {
 
 // Part of every verdict. Changes whenever the same observations could give another verdict, or the deciding rule of
 // judge/numerics/compare.h or the input distributions change.
-inline constexpr absl::string_view kRulesVersion = "2026.3";
+inline constexpr absl::string_view kRulesVersion = "2026.4";
 
 // The most findings and warps a verdict carries.
 inline constexpr int kMaxFindings = 16;

@@ -34,6 +34,7 @@ StageReport Report(Stage stage, StageReport::Outcome outcome = StageReport::PASS
 Observations Clean() {
   Observations seen;
   seen.evaluate.emplace();
+  seen.evaluate->numerics.emplace().set_passed(true);
   seen.sanitize.emplace();
   seen.provenance = PROVENANCE_VERIFIED;
   seen.capture_profile = CAPTURE_PROFILE_STRICT;
@@ -145,6 +146,34 @@ TEST(Verdict, WhatWasNeverEvaluatedIsNeverCorrect) {
   EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_INFRA_ERROR);
   EXPECT_EQ(Decide(seen).code(), VERDICT_CODE_INTERNAL);
   EXPECT_FALSE(Decide(seen).scorable());
+}
+
+TEST(Verdict, WhatWasNotFoundRightIsNeverCorrect) {
+  Observations seen = Clean();
+  seen.evaluate->numerics.reset();
+  EXPECT_EQ(Decide(seen).code(), VERDICT_CODE_INTERNAL);
+  EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_FALSE(Decide(seen).scorable());
+  seen.evaluate->numerics.emplace().set_passed(false);
+  EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_INFRA_ERROR);
+}
+
+// A runner that was taken over can give any number.
+TEST(Verdict, NoNumberMakesAFailureCorrect) {
+  for (int number = -1; number <= 300; ++number) {
+    const auto code = static_cast<VerdictCode>(number);
+    EXPECT_EQ(StatusOf(code) == VERDICT_STATUS_CORRECT, number == VERDICT_CODE_OK) << number;
+    Observations evaluated = Clean(), sanitized = Clean(), lost = Clean(), timed = Clean();
+    evaluated.evaluate->failure = Failed(code);
+    sanitized.sanitize->convicting = {Finding(code, "store")};
+    lost.sanitize->lost = Failed(code);
+    timed.timing.emplace().failure = Failed(code);
+    for (const Observations& seen : {evaluated, sanitized, lost, timed}) {
+      EXPECT_NE(Decide(seen).status(), VERDICT_STATUS_CORRECT) << number;
+      EXPECT_NE(Decide(seen).code(), VERDICT_CODE_OK) << number;
+      EXPECT_FALSE(Decide(seen).scorable()) << number;
+    }
+  }
 }
 
 TEST(Verdict, OurOwnTroubleIsNeverTheCandidatesFault) {

@@ -37,6 +37,7 @@ class Falsifier {
 
   absl::StatusOr<RunnerReply> Answer(const RunnerRequest& request, const std::vector<UniqueFd>& descriptors) {
     if (request.has_load()) Load(request.load());
+    if (lie_ == "a fault with a made-up number" && mode_ == worker::RUN_MODE_PLAIN) return FaultOf(2);
     if (request.has_bind()) RETURN_IF_ERROR(Bind(request.bind(), descriptors));
     if (request.has_steady() && lie_ == "runs nothing" && mode_ == worker::RUN_MODE_PLAIN) return Claim();
     RunnerReply reply = runner_.Answer(request, descriptors);
@@ -73,6 +74,14 @@ class Falsifier {
     reply.set_outcome(worker::RUN_OUTCOME_OK);
     reply.set_code(v1::VERDICT_CODE_OK);
     reply.set_device_ns(1000);
+    return reply;
+  }
+
+  // A fault whose cause is a number that no cause has.
+  static RunnerReply FaultOf(int number) {
+    RunnerReply reply;
+    reply.set_outcome(worker::RUN_OUTCOME_FAULT);
+    reply.set_code(static_cast<v1::VerdictCode>(number));
     return reply;
   }
 
