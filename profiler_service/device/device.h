@@ -87,6 +87,9 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
+  // False once the context must be given up: after a fault or a time-out nothing succeeds any more, and only another
+  // process can have the device again.
+  virtual bool usable() { return true; }
 
   // Memory of this process. `label` names it in findings ("C", "workspace 0"). In CHECKED mode exact: the next byte is
   // out of bounds.
@@ -120,7 +123,7 @@ class Device {
 
   // Enqueues a launch. INVALID_ARGUMENT if the device refuses the configuration (candidate's fault).
   virtual absl::Status Enqueue(const Launch& launch) = 0;
-  // Waits for everything enqueued, until `deadline`.
+  // Waits for everything enqueued, until `deadline` (of SteadyNow, as every deadline here).
   virtual absl::StatusOr<Execution> Synchronize(absl::Time deadline) = 0;
 
   // COUNTED mode on a device that runs PTX: what has executed since the module was loaded.

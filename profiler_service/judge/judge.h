@@ -49,6 +49,9 @@ class Judge {
   using Work = std::function<std::shared_ptr<const void>(const std::atomic<bool>& stop)>;
   Work Prework(const sassay::worker::JudgeRequest& request);
 
+  // False once its device must be given up: then another process has to judge.
+  bool usable() { return device_.usable(); }
+
   // What a fresh judge says first.
   sassay::worker::JudgeReply Ready() const;
 

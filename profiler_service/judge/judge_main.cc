@@ -1,4 +1,6 @@
 // profiler-judge: one per device, started by profiler-service.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -45,6 +47,11 @@ absl::StatusOr<std::unique_ptr<gpu::Examiner>> OpenExaminer(device::Device& devi
   return gpu::Examiner::Create(std::move(kernels), options);
 }
 
+[[noreturn]] void EndAtOnce(const absl::Status& why) {
+  std::cerr << "profiler-judge: " << why << std::endl;
+  _exit(1);
+}
+
 absl::Status Run(const Flags& flags, wire::Channel channel) {
   const std::vector<std::filesystem::path> directories(flags.workloads.begin(), flags.workloads.end());
   const auto catalog = WorkloadCatalog::Load(directories);
@@ -59,7 +66,10 @@ absl::Status Run(const Flags& flags, wire::Channel channel) {
   auto examiner = OpenExaminer(**device, *catalog, flags.device_cache_share);
   if (!examiner.ok()) return Refuse(examiner.status(), std::move(channel));
   Judge judge(**device, options, flags.cache_bytes, *std::move(examiner));
-  return Serve(judge, std::move(channel));
+  const absl::Status served = Serve(judge, std::move(channel));
+  // Whoever frees memory of a context that is lost may wait for it for ever.
+  if (!(*device)->usable()) EndAtOnce(served);
+  return served;
 }
 
 int Main(int argc, char** argv) {

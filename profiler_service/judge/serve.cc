@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
 #include "common/base/fd.h"
@@ -172,6 +173,10 @@ class Server {
   absl::Status Answer(const JudgeRequest& request) {
     std::vector<int> descriptors;
     const JudgeReply reply = judge_.Handle(request, descriptors);
+    if (!judge_.usable()) {
+      return absl::AbortedError(
+          absl::StrCat("the device's context is lost, so that another judge must be started: ", reply.error()));
+    }
     return Send(channel_, reply, descriptors);
   }
 

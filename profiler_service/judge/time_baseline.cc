@@ -3,8 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/workload/definition.h"
 #include "profiler_service/judge/judge.h"
 
@@ -18,9 +19,12 @@ constexpr int kMostSamples = 4096;
 // Each may hold a workspace of gigabytes.
 constexpr size_t kKnownBaselines = 4;
 
-absl::Time DeadlineIn(uint64_t nanoseconds) {
-  return absl::Now() + absl::Nanoseconds(std::min<uint64_t>(nanoseconds, 3600ull * 1'000'000'000));
-}
+// Of one request to the device, and nobody's to choose: what is late is given up together with this judge, which serves
+// every job on the device, and so a job's own little time must not decide. Baselines take milliseconds.
+constexpr absl::Duration kDeviceDeadline = absl::Seconds(60);
+constexpr absl::Duration kLongestWarmUp = absl::Seconds(20);
+
+absl::Time DeviceDeadline() { return SteadyNow() + kDeviceDeadline; }
 
 absl::Status CheckEnd(const device::Execution& execution) {
   if (execution.outcome == sassay::worker::RUN_OUTCOME_OK) return absl::OkStatus();
@@ -91,9 +95,8 @@ absl::Status Judge::TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline
     device::StretchLength length;
     length.calls = static_cast<int>(std::min<uint32_t>(request.warm_up().calls(), kMostSamples));
     length.at_least = absl::Nanoseconds(request.warm_up().at_least_ns());
-    length.at_most = absl::Nanoseconds(request.warm_up().at_most_ns());
-    ASSIGN_OR_RETURN(const device::Stretch stretch,
-                     baseline->WarmUp(length, DeadlineIn(request.warm_up().deadline_ns())));
+    length.at_most = std::min(absl::Nanoseconds(request.warm_up().at_most_ns()), kLongestWarmUp);
+    ASSIGN_OR_RETURN(const device::Stretch stretch, baseline->WarmUp(length, DeviceDeadline()));
     RETURN_IF_ERROR(CheckEnd(stretch.execution));
     reply.mutable_block()->set_calls(static_cast<uint32_t>(stretch.calls));
     reply.mutable_block()->set_clock_mhz(stretch.clock_mhz);
@@ -101,7 +104,7 @@ absl::Status Judge::TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline
   if (request.has_block()) {
     const int samples = std::min(request.block().sets_size(), kMostSamples);
     ASSIGN_OR_RETURN(const device::SampledBlock block,
-                     baseline->Time(request.block().poison_seed(), samples, DeadlineIn(request.block().deadline_ns())));
+                     baseline->Time(request.block().poison_seed(), samples, DeviceDeadline()));
     RETURN_IF_ERROR(CheckEnd(block.execution));
     reply.mutable_block()->mutable_samples_ns()->Assign(block.samples_ns.begin(), block.samples_ns.end());
     reply.mutable_block()->set_calls(static_cast<uint32_t>(samples));

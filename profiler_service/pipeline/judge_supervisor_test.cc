@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/workload/catalog.h"
 #include "gmock/gmock.h"
@@ -90,6 +91,24 @@ TEST_F(JudgeSupervisorTest, AKilledJudgeIsReplacedAndItsCasesAreGone) {
   EXPECT_EQ(after->trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
   EXPECT_NE(supervisor_->pid(), first);
   EXPECT_EQ(Ask(Preparation(2))->error(), "");
+}
+
+// After a time-out or a fault in its own context a judge can do nothing for anybody.
+TEST_F(JudgeSupervisorTest, AJudgeThatLostItsContextEndsAndIsReplaced) {
+  const std::filesystem::path lost = std::filesystem::path(testing::TempDir()) / absl::StrCat("lost.", getpid());
+  wire::WorkerOptions options = MemoryJudge();
+  options.environment["MEMORY_JUDGE_IS_LOST_BY"] = lost.string();
+  auto supervisor = JudgeSupervisor::Start(options, absl::Seconds(60));
+  ASSERT_TRUE(supervisor.ok()) << supervisor.status();
+  supervisor_ = *std::move(supervisor);
+  EXPECT_EQ(Ask(Preparation(1))->error(), "");
+  const pid_t first = supervisor_->pid();
+  std::ofstream(lost).put('x');
+  EXPECT_EQ(Ask(Comparison(1)).status().code(), absl::StatusCode::kUnavailable);
+  std::filesystem::remove(lost);
+  EXPECT_EQ(Ask(Preparation(2))->error(), "");
+  EXPECT_NE(supervisor_->pid(), first);
+  EXPECT_EQ(supervisor_->deaths(), 1u);
 }
 
 TEST_F(JudgeSupervisorTest, SeveralJobsAtOnceGetTheirOwnAnswers) {

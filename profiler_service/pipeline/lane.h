@@ -23,7 +23,7 @@ namespace sassay::pipeline {
 // Thread-safe: several jobs use a lane at once, each with workers of its own.
 class Lane {
  public:
-  // What a fresh runner may take to come up.
+  // What the judge and a fresh runner may take to come up.
   static constexpr absl::Duration kProbeTimeout = absl::Seconds(60);
 
   // The device's memory, which its users share, and how many jobs it takes at once.
@@ -40,8 +40,9 @@ class Lane {
   virtual absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) = 0;
   // The caller holds the lease exclusively.
   virtual absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) = 0;
-  // Whether a fresh runner comes up: asked before a candidate is blamed, and after a kernel has hung. It is the one
-  // that the next who asks for a runner gets. CANCELLED when the switch (may be null) is pulled.
+  // Whether the judge answers, after a new start if need be, and a fresh runner comes up: asked before a candidate is
+  // blamed, and after a kernel has hung. It is the one that the next who asks for a runner gets. CANCELLED when the
+  // switch (may be null) is pulled.
   virtual absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) = 0;
 
   bool emulated() const { return device().kind() == "emulated"; }

@@ -118,6 +118,11 @@ absl::StatusOr<verdict::TimingSeen> ProcessLane::Time(const timing::TimingReques
 }
 
 absl::Status ProcessLane::Probe(absl::Time deadline, wire::KillSwitch* kill_switch) {
+  // A judge that died is started again; dropping a case that never was takes it no time.
+  sassay::worker::JudgeRequest nothing;
+  nothing.mutable_drop();
+  std::vector<UniqueFd> none;
+  RETURN_IF_ERROR(judge_->Ask(nothing, none, deadline, kill_switch).status());
   return pool_.AddFresh(specification_, sassay::worker::RUN_MODE_PLAIN, deadline, kill_switch);
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "google/protobuf/text_format.h"
 #include "profiler_service/device/cuda/cuda_device.h"
 #include "profiler_service/device/cuda/fake_driver.h"
@@ -46,6 +47,26 @@ class DriverErrorsTest : public testing::Test {
   const Driver driver_ = FakeDriver();
   std::unique_ptr<Device> device_;
 };
+
+TEST_F(DriverErrorsTest, AContextThatIsLostIsNotUsable) {
+  EXPECT_TRUE(device_->usable());
+  FakeState().results = {{"cuMemAlloc", CUDA_ERROR_OUT_OF_MEMORY}};
+  EXPECT_FALSE(device_->Allocate(16, "test").ok());
+  EXPECT_TRUE(device_->usable());
+  // Of a library's own kernel, for instance: nothing came through the device.
+  FakeState().results = {{"cuStreamQuery", CUDA_ERROR_ILLEGAL_ADDRESS}};
+  EXPECT_FALSE(device_->usable());
+}
+
+TEST_F(DriverErrorsTest, WhatWasWaitedForInVainIsGivenUp) {
+  FakeState().results = {{"cuStreamQuery", CUDA_ERROR_NOT_READY}};
+  EXPECT_TRUE(device_->usable());  // busy
+  const auto execution = device_->Synchronize(SteadyNow());
+  ASSERT_TRUE(execution.ok()) << execution.status();
+  EXPECT_EQ(execution->outcome, worker::RUN_OUTCOME_TIMEOUT);
+  FakeState().results.clear();
+  EXPECT_FALSE(device_->usable());
+}
 
 constexpr char kFaults[] = "steady { launch { kernel: 'faults' grid { x: 1 y: 1 z: 1 } block { x: 1 y: 1 z: 1 } } }";
 

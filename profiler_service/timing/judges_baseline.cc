@@ -15,8 +15,9 @@ namespace {
 using sassay::worker::JudgeReply;
 using sassay::worker::TimeBaseline;
 
-// What the judge may take beyond the device's own deadline; making a baseline is not bounded by one.
-constexpr absl::Duration kJudgeGrace = absl::Seconds(60);
+// What the judge may take beyond the job's deadline. More than its own for the device: a job that has little time left
+// waits a while for nothing, and the judge, which is everybody's, is not killed for it.
+constexpr absl::Duration kJudgeGrace = absl::Seconds(120);
 
 uint64_t Ns(absl::Duration duration) { return static_cast<uint64_t>(absl::ToInt64Nanoseconds(duration)); }
 
@@ -33,9 +34,10 @@ absl::StatusCode CodeOf(sassay::worker::JudgeTrouble trouble) {
 
 }  // namespace
 
-absl::Duration JudgesBaseline::Left() const { return std::max(options_.deadline - SteadyNow(), absl::Milliseconds(1)); }
-
 absl::StatusOr<JudgeReply> JudgesBaseline::Ask(TimeBaseline what) {
+  if (SteadyNow() >= options_.deadline) {
+    return absl::DeadlineExceededError("the time for timing was over before enough samples were taken");
+  }
   sassay::worker::JudgeRequest request;
   request.set_case_id(case_);
   *what.mutable_workload() = options_.workload;
@@ -44,7 +46,7 @@ absl::StatusOr<JudgeReply> JudgesBaseline::Ask(TimeBaseline what) {
   what.set_tensor_sets(options_.tensor_sets);
   *request.mutable_time_baseline() = std::move(what);
   std::vector<UniqueFd> none;
-  absl::StatusOr<JudgeReply> reply = judge_.Ask(request, none, SteadyNow() + Left() + kJudgeGrace);
+  absl::StatusOr<JudgeReply> reply = judge_.Ask(request, none, options_.deadline + kJudgeGrace);
   if (absl::IsCancelled(reply.status())) return reply.status();
   if (!reply.ok()) return absl::UnavailableError(absl::StrCat("the judge was lost: ", reply.status().message()));
   if (!reply->error().empty()) return absl::Status(CodeOf(reply->trouble()), reply->error());
@@ -62,7 +64,6 @@ absl::StatusOr<WarmUpReport> JudgesBaseline::WarmUp(int calls, absl::Duration at
   request.mutable_warm_up()->set_calls(static_cast<uint32_t>(calls));
   request.mutable_warm_up()->set_at_least_ns(Ns(at_least));
   request.mutable_warm_up()->set_at_most_ns(Ns(at_most));
-  request.mutable_warm_up()->set_deadline_ns(Ns(Left()));
   ASSIGN_OR_RETURN(const JudgeReply reply, Ask(std::move(request)));
   return WarmUpReport{static_cast<int>(reply.block().calls()), reply.block().clock_mhz()};
 }
@@ -70,7 +71,6 @@ absl::StatusOr<WarmUpReport> JudgesBaseline::WarmUp(int calls, absl::Duration at
 absl::StatusOr<BlockReport> JudgesBaseline::RunBlock(const BlockSize& size) {
   TimeBaseline request;
   request.mutable_block()->set_poison_seed(options_.seed + (++blocks_ << 32));
-  request.mutable_block()->set_deadline_ns(Ns(Left()));
   for (int i = 0; i < size.dropped + size.kept; ++i) request.mutable_block()->add_sets(0);
   ASSIGN_OR_RETURN(const JudgeReply reply, Ask(std::move(request)));
   BlockReport report;

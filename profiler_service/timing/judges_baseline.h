@@ -19,8 +19,8 @@ namespace sassay::timing {
 // A case of the judge, owned: destruction frees its memory.
 //
 // Life cycle: Prepare, then the calls of a TimedProgram. Thread-compatible; the judge must outlive it. Failure:
-// NOT_FOUND there is no such baseline here, with the reason; UNAVAILABLE the judge was lost; CANCELLED; anything else
-// is the judge's own trouble.
+// NOT_FOUND there is no such baseline here, with the reason; UNAVAILABLE the judge was lost; DEADLINE_EXCEEDED the
+// deadline has passed, so that nothing more is asked for; CANCELLED; anything else is the judge's own trouble.
 class JudgesBaseline : public TimedProgram {
  public:
   struct Options {
@@ -45,7 +45,6 @@ class JudgesBaseline : public TimedProgram {
 
  private:
   absl::StatusOr<sassay::worker::JudgeReply> Ask(sassay::worker::TimeBaseline request);
-  absl::Duration Left() const;
 
   evaluate::JudgePort& judge_;
   const Options options_;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/device/cuda/fault.h"
 #include "profiler_service/device/cuda/poison_kernel.h"
 #include "profiler_service/device/poison.h"
@@ -152,15 +153,22 @@ absl::Status CudaDevice::Enter() {
   return Try(driver_.cuCtxSetCurrent(context_), "making the context current");
 }
 
+bool CudaDevice::usable() {
+  if (abandoned_ || fault_ != CUDA_SUCCESS) return false;
+  if (driver_.cuCtxSetCurrent(context_) != CUDA_SUCCESS) return false;
+  const CUresult result = driver_.cuStreamQuery(stream_);
+  return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
+}
+
 CUresult CudaDevice::Poll(absl::Time deadline) {
-  const absl::Time spin_until = absl::Now() + spin_;
+  const absl::Time spin_until = SteadyNow() + spin_;
   absl::Duration nap = absl::Microseconds(20);
   for (;;) {
     const CUresult result = driver_.cuStreamQuery(stream_);
     // The device's printf is handed out by a synchronization only; after a successful query it does not wait.
     if (result == CUDA_SUCCESS) return driver_.cuStreamSynchronize(stream_);
     if (result != CUDA_ERROR_NOT_READY) return result;
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     if (now >= deadline) return CUDA_ERROR_NOT_READY;
     if (now < spin_until) continue;
     absl::SleepFor(std::min(nap, deadline - now));
@@ -169,7 +177,7 @@ CUresult CudaDevice::Poll(absl::Time deadline) {
 }
 
 absl::Status CudaDevice::WaitIdle(absl::string_view doing) {
-  const CUresult result = Poll(absl::Now() + kTransferTimeout);
+  const CUresult result = Poll(SteadyNow() + kTransferTimeout);
   if (result != CUDA_SUCCESS) abandoned_ = true;
   if (result == CUDA_ERROR_NOT_READY) {
     return absl::DeadlineExceededError(

@@ -40,6 +40,8 @@ class CudaDevice : public Device {
   ~CudaDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
+  // Also false after a fault of work that did not come through here, a library's for instance.
+  bool usable() override;
 
   absl::StatusOr<DeviceAddress> Allocate(uint64_t size_bytes, absl::string_view label) override;
   absl::Status Free(DeviceAddress address) override;

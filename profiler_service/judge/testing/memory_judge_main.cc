@@ -8,6 +8,19 @@
 #include "profiler_service/judge/testing/memory_device.h"
 #include "profiler_service/wire/channel.h"
 
+namespace {
+
+// Its context is lost as soon as the file is there.
+class Losing : public sassay::judge::MemoryDevice {
+ public:
+  bool usable() override {
+    const char* file = std::getenv("MEMORY_JUDGE_IS_LOST_BY");
+    return file == nullptr || access(file, F_OK) != 0;
+  }
+};
+
+}  // namespace
+
 int main() {
   using namespace sassay;  // NOLINT: a test's main
   wire::ExitWhenPeerIsGone(wire::kWorkerChannelFd);
@@ -17,7 +30,7 @@ int main() {
   if (std::getenv("MEMORY_JUDGE_REFUSES") != nullptr) {
     return judge::Refuse(absl::UnavailableError("cuda:7: no such GPU"), std::move(channel)).ok() ? 0 : 1;
   }
-  judge::MemoryDevice device;
+  Losing device;
   judge::StateOptions options;
   options.catalog = &WorkloadCatalog::BuiltIn();
   judge::Judge judge(device, options, 64 << 20);
