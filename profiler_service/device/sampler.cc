@@ -2,8 +2,9 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 
 namespace sassay::device {
 namespace {
@@ -81,10 +82,10 @@ absl::StatusOr<SampledBlock> SampleBlock(Device& device, int samples, bool hold,
 
 absl::StatusOr<Stretch> RunStretch(Device& device, const StretchLength& length, absl::Time deadline, EnqueueCall call) {
   const Attention attention(device);
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = SteadyNow();
   Stretch stretch;
   const auto wants_more = [&] {
-    const absl::Duration took = absl::Now() - begin;
+    const absl::Duration took = SteadyNow() - begin;
     if (stretch.calls == 0) return true;
     return (stretch.calls < length.calls || took < length.at_least) && took < length.at_most;
   };

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/demangle/demangle.h"
 #include "profiler_service/device/poison.h"
 #include "profiler_service/emulator/explain.h"
@@ -250,7 +251,7 @@ absl::Status EmulatedDevice::Enqueue(const device::Launch& launch) {
 
 absl::StatusOr<device::Execution> EmulatedDevice::Synchronize(absl::Time deadline) {
   device::Execution execution;
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const std::vector<Pending> queue = std::exchange(queue_, {});
   ledger_.Clear();
   for (const Pending& pending : queue) {
@@ -261,12 +262,12 @@ absl::StatusOr<device::Execution> EmulatedDevice::Synchronize(absl::Time deadlin
     CheckLater(start, deadline, execution);
     if (execution.outcome != sassay::worker::RUN_OUTCOME_OK) break;
   }
-  execution.device_ns = static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Now() - start));
+  execution.device_ns = static_cast<uint64_t>(absl::ToInt64Nanoseconds(SteadyNow() - start));
   return execution;
 }
 
 void EmulatedDevice::CheckLater(absl::Time start, absl::Time deadline, device::Execution& execution) const {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const absl::Duration later = ledger_.LeastLater();
   if (execution.outcome != sassay::worker::RUN_OUTCOME_OK || now - start < kMeasureFor || later <= deadline - now)
     return;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -18,7 +18,7 @@ using sassay::worker::RunnerReply;
 constexpr size_t kMaxFindings = 64;
 
 absl::Time DeadlineIn(uint64_t nanoseconds) {
-  return absl::Now() + absl::Nanoseconds(std::min<uint64_t>(nanoseconds, 24ull * 3600 * 1'000'000'000));
+  return SteadyNow() + absl::Nanoseconds(std::min<uint64_t>(nanoseconds, 24ull * 3600 * 1'000'000'000));
 }
 
 }  // namespace

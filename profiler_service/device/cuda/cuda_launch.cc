@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/demangle/demangle.h"
 #include "profiler_service/device/cuda/cuda_device.h"

@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/emulator/exec/block.h"
 #include "profiler_service/emulator/exec/private_pages.h"
 #include "profiler_service/emulator/pace/estimate.h"
@@ -88,7 +89,7 @@ class Grid {
         total_(launch.grid.count()),
         room_(std::max<uint64_t>(options.resident_blocks, 1)),
         parallel_(static_cast<int>(std::min({static_cast<uint64_t>(options.threads), total_, room_}))),
-        started_at_(absl::Now()) {}
+        started_at_(SteadyNow()) {}
 
   GridResult Run();
 
@@ -174,7 +175,7 @@ GridResult Grid::Run() {
   for (ResidentPtr& resident : spare_) CollectCounts(resident->block);
   if (!launch_.failure().ok()) result_.kind = GridResult::kFailed;
   if (result_.kind == GridResult::kDone && launch_.faulted()) result_.kind = GridResult::kFault;
-  result_.elapsed = absl::Now() - started_at_;
+  result_.elapsed = SteadyNow() - started_at_;
   result_.cost /= parallel_;
   result_.blocks_done = done_;
   return std::move(result_);
@@ -275,7 +276,7 @@ Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, doubl
     case Block::Result::kDone:
       ++done_;
       if (Over()) StopTrials();
-      last_done_at_ = absl::Now();
+      last_done_at_ = SteadyNow();
       spare_.push_back(std::move(resident));
       break;
     case Block::Result::kHadShare: {
@@ -355,8 +356,8 @@ void Grid::Watch() {
   absl::MutexLock lock(&mutex_);
   auto over = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Over(); };
   absl::Time wake = std::min(options_.deadline, started_at_ + kLookEvery);
-  while (!mutex_.AwaitWithDeadline(absl::Condition(&over), wake)) {
-    const absl::Time now = absl::Now();
+  while (!AwaitUntil(mutex_, absl::Condition(&over), wake)) {
+    const absl::Time now = SteadyNow();
     if (now >= options_.deadline) return EndAtDeadline(now);
     launch_.watch_loops = true;
     if (samples_.empty() && now >= started_at_ + options_.estimate_after / 4) ChooseSamples();

@@ -21,6 +21,7 @@ struct Standing {
 
 struct GridOptions {
   int threads = 1;
+  // Of SteadyNow.
   absl::Time deadline = absl::InfiniteFuture();
   // After this long a launch is given up as soon as some of its blocks, tried ahead of their turn, tell that it cannot
   // end in time (pace/estimate.h).

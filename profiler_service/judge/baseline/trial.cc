@@ -5,8 +5,9 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/workload/definition.h"
 
 namespace sassay::judge {
@@ -124,10 +125,10 @@ absl::StatusOr<double> Trial::Sample(const Run& run) {
 
 // Loads kernels, and lets the clock fall to where it stays.
 absl::Status Trial::WarmUp(absl::Span<const Run> runs) {
-  const absl::Time enough = absl::Now() + kWarmUp;
+  const absl::Time enough = SteadyNow() + kWarmUp;
   do {
     for (const Run& run : runs) RETURN_IF_ERROR(Sample(run).status());
-  } while (absl::Now() < enough);
+  } while (SteadyNow() < enough);
   return absl::OkStatus();
 }
 

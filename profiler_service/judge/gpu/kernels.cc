@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/judge/inputs/inputs.h"
 
 extern "C" const char sassay_judge_kernels_begin[];
@@ -85,7 +86,7 @@ absl::Status Kernels::LaunchBytes(absl::string_view kernel, const Grid& grid, st
 }
 
 absl::Status Kernels::Finish() {
-  ASSIGN_OR_RETURN(const device::Execution execution, device_.Synchronize(absl::Now() + kTimeout));
+  ASSIGN_OR_RETURN(const device::Execution execution, device_.Synchronize(SteadyNow() + kTimeout));
   if (execution.outcome == sassay::worker::RUN_OUTCOME_OK) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("a kernel of the judge failed: ", execution.message));
 }
