@@ -36,6 +36,9 @@ namespace sassay::judge {
 // it. Failure: Handle never fails; trouble is in the reply, in words and as a JudgeTrouble.
 class Judge {
  public:
+  // Baselines that are kept for who asks next; each may hold a workspace.
+  static constexpr size_t kKnownBaselines = 4;
+
   // `examiner` judges on the device what it takes; null for a device that runs no kernels of ours.
   Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes,
         std::unique_ptr<gpu::Examiner> examiner = nullptr);

@@ -39,9 +39,12 @@ absl::StatusOr<std::unique_ptr<gpu::Examiner>> OpenExaminer(device::Device& devi
   gpu::ExaminerOptions options;
   options.catalog = &catalog;
   options.budget_bytes = static_cast<uint64_t>(static_cast<double>(device.info().memory_bytes) * cache_share);
-  options.make_library = [](const sassay::v1::Workload& workload, device::Device& device) {
+  const uint64_t workspace_limit = JudgesWorkspaceLimit(device.info().memory_bytes);
+  options.libraries_bytes = (Judge::kKnownBaselines + gpu::LibraryNoise::kKeptLibraries) * workspace_limit;
+  options.make_library = [workspace_limit](const sassay::v1::Workload& workload, device::Device& device) {
     BaselineOptions first_choice;
     first_choice.candidates = 1;
+    first_choice.workspace_limit_bytes = workspace_limit;
     return MakeBaseline(workload, device, first_choice);
   };
   return gpu::Examiner::Create(std::move(kernels), options);

@@ -16,8 +16,6 @@ using sassay::worker::JudgeReply;
 
 constexpr uint32_t kMostSets = 64;
 constexpr int kMostSamples = 4096;
-// Each may hold a workspace of gigabytes.
-constexpr size_t kKnownBaselines = 4;
 
 // Of one request to the device, and nobody's to choose: what is late is given up together with this judge, which serves
 // every job on the device, and so a job's own little time must not decide. Baselines take milliseconds.
@@ -48,7 +46,9 @@ absl::StatusOr<std::shared_ptr<Baseline>> Judge::KnownBaseline(const sassay::v1:
     baseline = known->second;
     known_baselines_.erase(known);
   } else {
-    ASSIGN_OR_RETURN(baseline, MakeBaseline(workload, device_));
+    BaselineOptions options;
+    options.workspace_limit_bytes = JudgesWorkspaceLimit(device_.info().memory_bytes);
+    ASSIGN_OR_RETURN(baseline, MakeBaseline(workload, device_, options));
   }
   known_baselines_.emplace_back(key, baseline);
   if (known_baselines_.size() > kKnownBaselines) known_baselines_.erase(known_baselines_.begin());

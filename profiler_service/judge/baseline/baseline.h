@@ -5,6 +5,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_JUDGE_BASELINE_BASELINE_H_
 #define SASSAY_PROFILER_SERVICE_JUDGE_BASELINE_BASELINE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,6 +52,10 @@ class Baseline {
   virtual absl::Status Enqueue(absl::Span<const device::DeviceAddress> inputs,
                                absl::Span<const device::DeviceAddress> outputs, void* stream) = 0;
 };
+
+// What the judge lets one prepared call hold as workspace on a GPU of so much memory. Today's engines ask for a few
+// MiB.
+inline uint64_t JudgesWorkspaceLimit(uint64_t memory_bytes) { return std::min(uint64_t{1} << 30, memory_bytes / 64); }
 
 struct BaselineOptions {
   // Most memory that an algorithm may ask for as workspace; those that need more are not considered.

@@ -135,7 +135,7 @@ absl::Status Examiner::WriteInput(const State& state, int tensor, device::Device
 }
 
 absl::Status Examiner::Expect(State& state) {
-  if (!state.expected_.empty()) return absl::OkStatus();
+  if (!state.expected_.empty()) return state.library_.may_end_otherwise ? AskLibrary(state) : absl::OkStatus();
   if (state.reference_ == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("the reference ", state.workload_.reference(), " of ",
                                                       state.workload_.name(), " has not run for these inputs"));
@@ -287,7 +287,8 @@ absl::Status Examiner::WithRoom(const Work& work) {
 
 // A reference works on a few tensors beside its matrices of scores.
 uint64_t Examiner::reserved_bytes() const {
-  return options_.budget_bytes + kernels_->workspace_bytes() + kernels_->workspace_bytes() / 2;
+  return options_.budget_bytes + options_.libraries_bytes + kernels_->workspace_bytes() +
+         kernels_->workspace_bytes() / 2;
 }
 
 uint64_t Examiner::bytes() const {

@@ -54,6 +54,8 @@ struct ExaminerOptions {
   uint64_t budget_bytes = 0;
   // Makes the vendor library's call for a workload; empty for a judge that asks no library.
   LibraryNoise::MakeLibrary make_library;
+  // What prepared calls of vendor libraries, the baselines' too, may hold as workspaces.
+  uint64_t libraries_bytes = 0;
 };
 
 // Life cycle: one per judge on a CUDA device. Threads: thread-compatible; everything is done when a call returns.
@@ -85,7 +87,8 @@ class Examiner {
   // Outputs of the approved reference kernel, in order, as they lie in a case's buffers.
   absl::Status AdoptOutputs(State& state, const std::vector<device::DeviceAddress>& outputs);
 
-  // What the judge may hold on the device besides the buffers of cases: states, and the references' workspace.
+  // What the judge may hold on the device besides the buffers of cases: states, the references' workspace, and
+  // those of libraries.
   uint64_t reserved_bytes() const;
   // What all states take.
   uint64_t bytes() const;

@@ -297,6 +297,36 @@ TEST_F(ExaminerTest, ALibraryThatIsMissingLeavesTheModelAndSaysWhy) {
   EXPECT_EQ(numerics.library_unavailable(), "no cuBLASLt here");
 }
 
+// Without the library a candidate is held to more: that must not outlast the reason.
+TEST_F(ExaminerTest, ALibrarysTroubleIsAskedAboutAgainUnlessItStays) {
+  const struct {
+    absl::Status trouble;
+    std::string first, second;  // what the comparisons say of the library's absence
+    int made;
+  } rows[] = {
+      {absl::InternalError("a hiccup"), "a hiccup", "", 2},
+      {absl::ResourceExhaustedError("no memory"), "", "", 2},  // room is made at once
+      {absl::NotFoundError("none named"), "none named", "none named", 1},
+      {absl::UnimplementedError("no engine"), "no engine", "no engine", 1},
+  };
+  for (const auto& row : rows) {
+    int made = 0;
+    Restart([&, library = Library(0)](const sassay::v1::Workload& workload,
+                                      device::Device& device) -> absl::StatusOr<std::unique_ptr<Baseline>> {
+      if (++made == 1) return row.trouble;
+      return library(workload, device);
+    });
+    const auto state = Get(1);
+    Prepare(*state);
+    RunGemm();
+    EXPECT_EQ(Compare(*state).numerics().library_unavailable(), row.first) << row.trouble;
+    const auto again = Compare(*state).numerics();
+    EXPECT_EQ(again.library_unavailable(), row.second) << row.trouble;
+    EXPECT_EQ(again.library().empty(), !row.second.empty()) << row.trouble;
+    EXPECT_EQ(made, row.made) << row.trouble;
+  }
+}
+
 TEST_F(ExaminerTest, GoldenTensorsAreJudgedOnTheHost) {
   EXPECT_TRUE(examiner_->Takes(workload_));
   workload_.set_reference("golden:x.safetensors");

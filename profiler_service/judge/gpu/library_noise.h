@@ -30,15 +30,21 @@ class LibraryNoise {
       std::function<absl::StatusOr<std::unique_ptr<Baseline>>(const sassay::v1::Workload&, device::Device&)>;
 
   struct Measured {
-    std::string library;         // "cuDNN 9.19.0"; empty where none ran
-    std::string unavailable;     // why none ran, where the workload names one
-    std::vector<double> ratios;  // one per output, as NoiseRatio gives it; none where no library ran
+    std::string library;             // "cuDNN 9.19.0"; empty where none ran
+    std::string unavailable;         // why none ran, where the workload names one
+    std::vector<double> ratios;      // one per output, as NoiseRatio gives it; none where no library ran
+    bool may_end_otherwise = false;  // why none ran may be over the next time
   };
+
+  // Prepared calls that are kept; each may hold a workspace.
+  static constexpr size_t kKeptLibraries = 3;
 
   explicit LibraryNoise(MakeLibrary make) : make_(std::move(make)) {}
 
   // Runs the workload's library on `inputs` and compares. `key` names workload, seed and distribution. A library that
-  // is missing or fails is in the answer; a Status is the device's trouble, RESOURCE_EXHAUSTED if memory lacks.
+  // is missing or fails is in the answer, which is kept only if it will never be otherwise (NOT_FOUND, UNIMPLEMENTED,
+  // INVALID_ARGUMENT): without the library a candidate is held to more. A Status is the device's trouble,
+  // RESOURCE_EXHAUSTED if memory lacks, also for the library's own.
   absl::StatusOr<Measured> Measure(Kernels& kernels, const sassay::v1::Workload& workload, const std::string& key,
                                    absl::Span<const device::DeviceAddress> inputs,
                                    const std::vector<ExpectedOutput>& expected);
@@ -46,13 +52,13 @@ class LibraryNoise {
  private:
   struct Library {
     std::string key;
-    absl::StatusOr<std::unique_ptr<Baseline>> call;
+    absl::StatusOr<std::unique_ptr<Baseline>> call;  // a failure is one that stays
   };
 
   absl::StatusOr<Measured> Run(Kernels& kernels, const sassay::v1::Workload& workload,
                                absl::Span<const device::DeviceAddress> inputs,
                                const std::vector<ExpectedOutput>& expected);
-  Library& LibraryOf(Kernels& kernels, const sassay::v1::Workload& workload);
+  absl::StatusOr<Baseline*> LibraryOf(Kernels& kernels, const sassay::v1::Workload& workload);
 
   const MakeLibrary make_;
   std::list<Library> libraries_;  // used last first
