@@ -39,6 +39,15 @@ TEST(RunnerPool, RunnerIsReadyAndAnswers) {
   EXPECT_EQ(reply->outcome(), worker::RUN_OUTCOME_OK);
 }
 
+TEST(RunnerPool, OnlyARunnerThatCountsMayAnswerAtLength) {
+  for (const auto& [mode, bytes] :
+       {std::pair(worker::RUN_MODE_PLAIN, kMaxShortReplyBytes),
+        std::pair(worker::RUN_MODE_CHECKED, kMaxShortReplyBytes),
+        std::pair(worker::RUN_MODE_TIMED, kMaxShortReplyBytes), std::pair(worker::RUN_MODE_COUNTED, kMaxReplyBytes)}) {
+    EXPECT_EQ(RunnerWorkerOptions(FakeRunnerOptions(), kDevice, mode).most_reply_bytes, bytes) << mode;
+  }
+}
+
 TEST(RunnerPool, EveryCallerGetsARunnerOfItsOwn) {
   RunnerPool pool(FakeRunnerOptions());
   pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 2);

@@ -26,8 +26,12 @@ inline constexpr int kWorkerChannelFd = 3;
 // Largest message. A bundle may have 64 MiB; the rest is room for what travels with it.
 inline constexpr uint32_t kMaxMessageBytes = (64u << 20) + (1u << 20);
 
-// Largest answer of a worker. Parsing one takes a hundred times its size where a peer means harm.
+// Largest answer of a worker that has much to tell: the judge, a runner that counts. Parsing one takes a hundred times
+// its size where a peer means harm.
 inline constexpr uint32_t kMaxReplyBytes = 16u << 20;
+
+// Largest answer of any other runner.
+inline constexpr uint32_t kMaxShortReplyBytes = 1u << 20;
 
 // Most descriptors beside one message (the kernel's own limit is 253).
 inline constexpr uint32_t kMaxDescriptors = 64;

@@ -60,6 +60,7 @@ WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string
                                   sassay::worker::RunMode mode) {
   WorkerOptions worker;
   worker.name = "runner";
+  if (mode != sassay::worker::RUN_MODE_COUNTED) worker.most_reply_bytes = kMaxShortReplyBytes;
   worker.argv = options.launcher;
   worker.argv.push_back(options.runner_program);
   worker.argv.push_back(absl::StrCat("--device=", StableName(device)));

@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   if (options.stdout_fd >= 0) command.inherit_fds.emplace_back(options.stdout_fd, 1);
   ASSIGN_OR_RETURN(const Command confined, Confine(command, options));
   ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(confined));
-  ends.first.LimitReceived(kMaxReplyBytes);
+  ends.first.LimitReceived(options.most_reply_bytes);
   return absl::WrapUnique(new WorkerProcess(options.name, std::move(process), std::move(ends.first)));
 }
 

@@ -31,6 +31,8 @@ struct WorkerOptions {
   // The program finds its channel at kWorkerChannelFd. argv[0] with a slash must be visible inside the sandbox.
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;
+  // Larger answers are DATA_LOSS.
+  uint32_t most_reply_bytes = kMaxReplyBytes;
   // Where the worker's standard output goes; -1 for nowhere. Standard error is the service's own.
   int stdout_fd = -1;
   // Absent: the worker is trusted (the judge) and runs with the service's own rights.

@@ -78,6 +78,22 @@ TEST(WorkerProcess, NoiseInsteadOfAReplyIsDataLoss) {
   EXPECT_EQ(worker->Receive(reply, Soon()).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST(WorkerProcess, LongerAnswersThanExpectedAreDataLoss) {
+  WorkerOptions options;
+  options.name = "runner";
+  options.argv = {"sh", "-c", "exec cat <&3 >&3"};
+  options.environment = {{"PATH", "/usr/bin:/bin"}};
+  options.most_reply_bytes = 10'000;  // little enough for the socket's buffers: the worker echoes
+  worker::RunnerReply question, reply;
+  for (const bool long_one : {false, true}) {
+    auto worker = WorkerProcess::Start(options);
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    question.set_message(std::string(long_one ? 10'000 : 5'000, 'x'));
+    const auto answered = (*worker)->Call(question, {}, reply, Soon());
+    EXPECT_EQ(answered.status().code(), long_one ? absl::StatusCode::kDataLoss : absl::StatusCode::kOk);
+  }
+}
+
 TEST(WorkerProcess, KillFromAnotherThreadEndsACallAsCancelledWithinASecond) {
   // The worker says something first, so that it is known to run when it is killed.
   auto worker = Shell("head -c 22 <&3 >&3; exec cat >/dev/null <&3");
