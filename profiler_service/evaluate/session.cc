@@ -50,6 +50,13 @@ sassay::v1::VerdictCode CodeOfOutcome(const RunnerReply& reply) {
 
 }  // namespace
 
+std::string WrongIn(const sassay::worker::JudgeReply& reply) {
+  if (!reply.findings().empty()) return reply.findings(0).message();
+  if (reply.numerics().passed()) return "";
+  const std::string wrong = verdict::DescribeNumerics(reply.numerics());
+  return wrong.empty() ? "the judge did not find its outputs right" : wrong;
+}
+
 MaybeFailure FailureOf(const RunnerReply& reply) {
   if (reply.outcome() == sassay::worker::RUN_OUTCOME_OK) return absl::nullopt;
   verdict::Failure failure;

@@ -67,6 +67,9 @@ class CandidateSession {
   absl::Duration given_;  // the latest request's deadline
 };
 
+// What the judge finds wrong with a call that it compared, in a line; empty if nothing.
+std::string WrongIn(const sassay::worker::JudgeReply& reply);
+
 // What a runner's reply says about the candidate; nothing if it went well.
 MaybeFailure FailureOf(const sassay::worker::RunnerReply& reply);
 

@@ -8,7 +8,6 @@
 #include "common/base/steady_time.h"
 #include "profiler_service/evidence/ptx_summary.h"
 #include "profiler_service/evidence/sass_join.h"
-#include "profiler_service/verdict/verdict.h"
 
 namespace sassay::evidence {
 namespace {
@@ -30,42 +29,40 @@ Evidence Unavailable(absl::string_view reason) {
 // no code of the candidate has run there yet.
 class CountedRun {
  public:
-  CountedRun(const evaluate::StageContext& context, const evaluate::Seeds& seeds)
-      : seeds_(seeds), session_(context, sassay::worker::RUN_MODE_COUNTED) {}
+  CountedRun(const evaluate::StageContext& context, const evaluate::Seeds& seeds, const std::string& distribution)
+      : seeds_(seeds), distribution_(distribution), session_(context, sassay::worker::RUN_MODE_COUNTED) {}
 
   MaybeFailure Open() { return session_.Open(seeds_.Get("decoy", 1), seeds_.Get("poison", 1)); }
 
   MaybeFailure Run() {
-    if (MaybeFailure failure = session_.Fill(seeds_.Get("inputs", 0), "normal")) return failure;
+    if (MaybeFailure failure = session_.Fill(seeds_.Get("inputs", 0), distribution_)) return failure;
     const absl::Time start = SteadyNow();
     MaybeFailure failure = session_.Steady(seeds_.Get("poison", 2));
     elapsed_ = SteadyNow() - start;
     return failure;
   }
 
-  // What the judge finds wrong with the call; empty if nothing. A kernel may know that it is counted, and these are the
-  // inputs of evaluate's first case, whose reference is still there.
-  std::string WrongOutputs() {
+  // Whether the judge finds nothing wrong with the call. A kernel may know that it is counted, and these are the inputs
+  // of evaluate's first case, whose reference is still there.
+  absl::Status CheckOutputs() {
     sassay::worker::JudgeReply reply;
     if (const MaybeFailure failure = session_.Compare(reply)) {
-      not_compared_ = failure->reason;
-      return "";
+      return absl::UnavailableError(absl::StrCat("the counted call's outputs were not compared: ", failure->reason));
     }
-    if (!reply.findings().empty()) return reply.findings(0).message();
-    return reply.numerics().passed() ? "" : verdict::DescribeNumerics(reply.numerics());
+    const std::string wrong = evaluate::WrongIn(reply);
+    if (wrong.empty()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("the counted call was not the one that was judged: ", wrong));
   }
 
   const CandidateSession& session() const { return session_; }
-  // Why WrongOutputs has nothing to say; empty if it has.
-  const std::string& not_compared() const { return not_compared_; }
   // Of the call, seen from outside.
   absl::Duration elapsed() const { return elapsed_; }
 
  private:
   const evaluate::Seeds& seeds_;
+  const std::string distribution_;
   CandidateSession session_;
   absl::Duration elapsed_;
-  std::string not_compared_;
 };
 
 struct SassEvidence {
@@ -78,9 +75,7 @@ absl::StatusOr<SassEvidence> Join(const evaluate::StageContext& context, const E
   RETURN_IF_ERROR(code.status());
   const auto& counts = run.session().reply().sass_counts();
   if (!counts.unavailable().empty()) return absl::UnavailableError(counts.unavailable());
-  if (const std::string wrong = run.WrongOutputs(); !wrong.empty()) {
-    return absl::DataLossError(absl::StrCat("the counted call was not the one that was judged: ", wrong));
-  }
+  RETURN_IF_ERROR(run.CheckOutputs());
   const CountedCall call{counts,
                          run.session().counting().cubin_crc(),
                          context.bundle.plan(),
@@ -91,10 +86,6 @@ absl::StatusOr<SassEvidence> Join(const evaluate::StageContext& context, const E
   SassEvidence joined;
   joined.evidence = SummarizeSass(launches, *code, context.bundle.workload().flop(), request.required_family);
   joined.evidence.set_cubin_crc(call.cubin_crc);
-  if (!run.not_compared().empty()) {
-    absl::StrAppend(joined.evidence.mutable_reason(),
-                    "; the counted call's outputs were not compared: ", run.not_compared());
-  }
   joined.hot = HottestInstructions(launches, ExecutedEvidence::kMaxHot);
   return joined;
 }
@@ -111,7 +102,7 @@ ExecutedEvidence CollectEvidence(const evaluate::StageContext& context, const ev
     code = std::async(std::launch::async,
                       [&] { return request.disassemble(context.bundle.bundle().cubin(), kDisassemblyTimeout); });
   }
-  CountedRun run(context, seeds);
+  CountedRun run(context, seeds, request.distribution);
   result.failure_ = run.Open();
   const std::string& trouble = run.session().counting().unavailable();
   if (!result.failure_ && trouble.empty()) result.failure_ = run.Run();

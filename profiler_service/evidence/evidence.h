@@ -41,6 +41,8 @@ struct EvidenceRequest {
   std::string required_family;
   // Not used on an emulated device.
   Disassembler disassemble;
+  // Of the inputs: evaluate's first case.
+  std::string distribution = "normal";
 };
 
 // What evidence saw. Only CollectEvidence makes one.

@@ -45,11 +45,12 @@ class EvidenceTest : public testing::Test {
   ExecutedEvidence CollectReply(const worker::RunnerReply& reply, const std::string& loaded) {
     FakeWorkers workers(judge_, {[&](int, Tensors& tensors) {
                           evaluate::GemmRows(tensors, 0, right_rows_);
+                          if (judge_dies_) judge_.Kill();
                           return ++calls_, reply;
                         }});
     *workers.load_reply.mutable_sass_counts() = Parse<worker::SassCounts>(loaded);
     const evaluate::StageContext context{bundle_, workers, absl::Now() + absl::Minutes(1)};
-    return CollectEvidence(context, seeds_, {device_, "H", disassemble_});
+    return CollectEvidence(context, seeds_, {device_, "H", disassemble_, distribution_});
   }
   static admission::AdmittedBundle Example() {
     return std::get<admission::AdmittedBundle>(admission::Admit(
@@ -61,7 +62,9 @@ class EvidenceTest : public testing::Test {
   evaluate::Seeds seeds_ = evaluate::SeedPool("a secret of sixteen bytes").Fresh();
   worker::DeviceDescription device_;
   Disassembler disassemble_ = [](absl::string_view, absl::Duration) { return ParseDisassembly(kListing); };
+  std::string distribution_ = "normal";
   int right_rows_ = 64;  // of 64
+  bool judge_dies_ = false;
   int calls_ = 0;
 };
 
@@ -111,6 +114,21 @@ TEST_F(EvidenceTest, CallThatWasCountedMustHaveBeenRight) {
   EXPECT_EQ(evidence.status(), Evidence::UNAVAILABLE);
   EXPECT_THAT(evidence.reason(), HasSubstr("not the one that was judged"));
   EXPECT_TRUE(evidence.opcodes().empty());
+}
+
+TEST_F(EvidenceTest, CallThatNobodyComparedIsNoEvidence) {
+  judge_dies_ = true;
+  const Evidence evidence = Collect(kCounts).evidence();
+  EXPECT_EQ(evidence.status(), Evidence::UNAVAILABLE);
+  EXPECT_THAT(evidence.reason(), HasSubstr("the counted call's outputs were not compared"));
+  EXPECT_TRUE(evidence.opcodes().empty());
+}
+
+TEST_F(EvidenceTest, InputsAreThoseOfEvaluatesFirstCase) {
+  distribution_ = "structured";
+  EXPECT_EQ(Collect(kCounts).evidence().status(), Evidence::DYNAMIC_PRESENT);
+  distribution_ = "no such distribution";
+  EXPECT_THAT(Collect(kCounts).evidence().reason(), HasSubstr("no such distribution"));
 }
 
 TEST_F(EvidenceTest, MoreThanTheGpuCanDoIsNoEvidence) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/evaluate/session.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
 
@@ -21,7 +23,7 @@ void AddOnce(std::vector<std::string>& names, const std::string& name) {
 evaluate::EvaluatePlan CasesFor(const Definition& definition, const sassay::v1::Workload& workload, bool emulated) {
   evaluate::EvaluatePlan plan;
   if (definition.reference_kind == ReferenceKind::kGolden) {
-    plan.distributions = {"golden"};
+    plan.distributions = {FirstDistribution(definition)};
     return plan;
   }
   plan.distributions = definition.distributions;
@@ -35,6 +37,10 @@ evaluate::EvaluatePlan CasesFor(const Definition& definition, const sassay::v1::
     plan.repeat_first = false;
   }
   return plan;
+}
+
+std::string FirstDistribution(const Definition& definition) {
+  return definition.reference_kind == ReferenceKind::kGolden ? "golden" : definition.distributions.front();
 }
 
 bool SanitizeCanExplain(const verdict::Failure& failure) {
@@ -79,8 +85,20 @@ absl::Status CandidateBuffers::Prepare() {
 }
 
 absl::Status CandidateBuffers::Refill() {
-  trouble_ = case_.Fill(seeds_.Get("inputs", 0), "normal");
+  trouble_ = case_.Fill(seeds_.Get("inputs", 0), distribution_);
   return trouble_.has_value() ? StatusOf(*trouble_) : absl::OkStatus();
+}
+
+absl::Status CandidateBuffers::CheckOutputs() {
+  sassay::worker::JudgeReply reply;
+  trouble_ = case_.Compare(reply);
+  if (trouble_.has_value()) {
+    return absl::Status(StatusOf(*trouble_).code(),
+                        absl::StrCat("the checked call's outputs were not compared: ", trouble_->reason));
+  }
+  const std::string wrong = evaluate::WrongIn(reply);
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the checked call was not the one that was judged: ", wrong));
 }
 
 }  // namespace sassay::pipeline

@@ -3,6 +3,7 @@
 #define SASSAY_PROFILER_SERVICE_PIPELINE_CASES_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,9 @@ inline constexpr int kEmulatedCalls = 10;
 // so that a replay makes the same cases. Golden tensors are one case.
 evaluate::EvaluatePlan CasesFor(const Definition& definition, const sassay::v1::Workload& workload, bool emulated);
 
+// The first of them, whose reference later stages find in place.
+std::string FirstDistribution(const Definition& definition);
+
 // Whether a checked run may tell why evaluate failed. Not where the failure is ours, the launch was refused, or an
 // endless kernel would only use up another deadline.
 bool SanitizeCanExplain(const verdict::Failure& failure);
@@ -37,13 +41,15 @@ absl::Status StatusOf(const verdict::Failure& failure);
 class CandidateBuffers {
  public:
   CandidateBuffers(const admission::AdmittedBundle& bundle, evaluate::JudgePort& judge, absl::Time deadline,
-                   const evaluate::Seeds& seeds)
-      : admitted_(bundle), seeds_(seeds), case_(bundle, judge, deadline) {}
+                   const evaluate::Seeds& seeds, std::string distribution)
+      : admitted_(bundle), seeds_(seeds), distribution_(std::move(distribution)), case_(bundle, judge, deadline) {}
 
   // Decoys first. A Status is our own trouble, UNAVAILABLE if the judge was lost.
   absl::Status Prepare();
   // The inputs that count.
   absl::Status Refill();
+  // Whether the outputs are what those inputs give: DATA_LOSS says what is wrong; other failures are our own trouble.
+  absl::Status CheckOutputs();
   // What the latest of these calls failed of.
   const evaluate::MaybeFailure& trouble() const { return trouble_; }
 
@@ -54,6 +60,7 @@ class CandidateBuffers {
  private:
   const admission::AdmittedBundle& admitted_;
   const evaluate::Seeds& seeds_;
+  const std::string distribution_;
   evaluate::JudgeCase case_;
   sassay::v1::Bundle bundle_;
   std::vector<int> descriptors_;

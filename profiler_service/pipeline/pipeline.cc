@@ -378,7 +378,7 @@ class JobRun {
   // ---- sanitize: is it safe? ----
 
   void Sanitize(StageReport& report) {
-    SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline()};
+    SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline(), EvaluateFailure() == nullptr};
     verdict::SanitizeSeen& seen = seen_.sanitize.emplace(RunSanitize(ThisJob(), wish, report));
     seen.diagnostic = EvaluateFailure() != nullptr;
     for (const sassay::v1::SanitizerReport& tool : seen.reports) {
@@ -411,6 +411,7 @@ class JobRun {
     return {*lane_,
             *bundle_,
             *seeds_,
+            FirstDistribution(*definition_),
             deadline_,
             kill_switch_,
             [this](DeviceLease::Mode mode) { return Lease(mode); },
@@ -440,7 +441,8 @@ class JobRun {
   evidence::ExecutedEvidence Count(evaluate::Workers& workers) const {
     const auto family = definition_->required_sass.find(lane_->device().arch());
     const std::string letter = family == definition_->required_sass.end() ? "" : family->second;
-    return evidence::CollectEvidence(Context(workers), *seeds_, {lane_->device(), letter, parts_.disassemble});
+    return evidence::CollectEvidence(Context(workers), *seeds_,
+                                     {lane_->device(), letter, parts_.disassemble, FirstDistribution(*definition_)});
   }
 
   // ---- timing: how fast? Alone on the device. ----

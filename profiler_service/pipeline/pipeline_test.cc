@@ -121,6 +121,30 @@ TEST_F(PipelineTest, UnavailableSanitizerIsANoteAndTheRestGoesOn) {
   EXPECT_EQ(lane_->timed_, 1);
 }
 
+// A kernel can know that it is watched, by its addresses or the clock, and do nothing then.
+TEST_F(PipelineTest, AKernelThatIsCleanOnlyBecauseItDidNothingIsNotSanitized) {
+  for (const bool honest : {true, false}) {
+    Build(evaluate::HonestGemm);
+    lane_->checked_kernel_ = honest ? FakeKernel(evaluate::HonestGemm) : FakeKernel(Zeros);
+    const Verdict verdict = Run();
+    EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.DebugString();
+    EXPECT_EQ(verdict.scorable(), honest) << verdict.DebugString();
+    ASSERT_GT(verdict.sanitizers_size(), 0);
+    EXPECT_EQ(verdict.sanitizers(0).outcome(), honest ? SanitizerReport::CLEAN : SanitizerReport::UNAVAILABLE);
+    EXPECT_THAT(verdict.sanitizers(0).reason(),
+                HasSubstr(honest ? "" : "the checked call was not the one that was judged"));
+  }
+}
+
+TEST_F(PipelineTest, WrongOutputsUnderAToolAreNoNewsWhereEvaluateSawThem) {
+  Build(Zeros);
+  lane_->checked_kernel_ = Zeros;
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_INCORRECT_NUMERICAL);
+  ASSERT_GT(verdict.sanitizers_size(), 0);
+  EXPECT_EQ(verdict.sanitizers(0).outcome(), SanitizerReport::CLEAN);
+}
+
 TEST_F(PipelineTest, ASanitizerThatLostItsRunnerLooksAgain) {
   Build(evaluate::HonestGemm);
   lane_->lost_sanitizers_ = 1;

@@ -23,7 +23,8 @@ struct Chapter {
   Lane& lane;
   const admission::AdmittedBundle& bundle;
   const evaluate::Seeds& seeds;
-  absl::Time deadline;  // of SteadyNow
+  std::string distribution;  // of the inputs: evaluate's first case
+  absl::Time deadline;       // of SteadyNow
   wire::KillSwitch& kill_switch;
   std::function<absl::StatusOr<DeviceLease::Held>(DeviceLease::Mode)> lease;
   // Nobody has asked to stop.

@@ -72,7 +72,8 @@ class DiagnoseChapter {
     const auto lease = chapter_.lease(DeviceLease::Mode::kExclusive);
     if (!lease.ok()) return lease.status();
     const auto workers = chapter_.lane.MakeWorkers(chapter_.kill_switch);
-    CandidateBuffers buffers(chapter_.bundle, workers->judge(), chapter_.deadline, chapter_.seeds);
+    CandidateBuffers buffers(chapter_.bundle, workers->judge(), chapter_.deadline, chapter_.seeds,
+                             chapter_.distribution);
     if (absl::Status status = buffers.Prepare(); !status.ok()) return status;
     wire::CandidateRun run;
     Lend(chapter_, buffers, run);

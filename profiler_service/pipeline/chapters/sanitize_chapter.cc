@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/steady_time.h"
 #include "profiler_service/evaluate/evaluate.h"
@@ -85,7 +86,7 @@ class SanitizeChapter {
     if (!lease.ok()) return Unavailable(tool, lease.status().message());
     const auto workers = chapter_.lane.MakeWorkers(chapter_.kill_switch);
     const admission::AdmittedBundle& bundle = BundleFor(tool);
-    CandidateBuffers buffers(bundle, workers->judge(), chapter_.deadline, chapter_.seeds);
+    CandidateBuffers buffers(bundle, workers->judge(), chapter_.deadline, chapter_.seeds, chapter_.distribution);
     if (absl::Status status = buffers.Prepare(); !status.ok()) {
       if (absl::IsUnavailable(status)) lost = buffers.trouble();
       return Unavailable(tool, status.message());
@@ -98,6 +99,7 @@ class SanitizeChapter {
     absl::StatusOr<Sanitization> result = chapter_.lane.Sanitize(request);
     if (!result.ok()) return Unavailable(tool, result.status().message());
     NoteRun(*result);
+    CheckOutputs(bundle, buffers, *result, lost);
     if (result->lost) {
       lost = buffers.trouble().has_value()
                  ? buffers.trouble()
@@ -105,6 +107,24 @@ class SanitizeChapter {
     }
     result->report.set_workload(bundle.workload().name());
     return std::move(result->report);
+  }
+
+  // A reference that is itself a bundle has run for the job's own workload alone.
+  bool HasReference(const admission::AdmittedBundle& bundle) const {
+    return &bundle == &chapter_.bundle || !absl::StartsWith(bundle.workload().reference(), "bundle:");
+  }
+
+  void CheckOutputs(const admission::AdmittedBundle& bundle, CandidateBuffers& buffers, Sanitization& result,
+                    evaluate::MaybeFailure& lost) const {
+    const bool content = result.report.outcome() == SanitizerReport::CLEAN ||
+                         (result.report.outcome() == SanitizerReport::FINDINGS && result.report.convicting().empty());
+    const bool ended = result.last_reply.outcome() == sassay::worker::RUN_OUTCOME_OK;
+    if (!wish_.right_outputs || !content || !ended || !HasReference(bundle)) return;
+    const absl::Status right = buffers.CheckOutputs();
+    if (right.ok()) return;
+    if (absl::IsUnavailable(right)) lost = buffers.trouble();
+    result.report.set_outcome(SanitizerReport::UNAVAILABLE);
+    result.report.set_reason(std::string(right.message()));
   }
 
   absl::Duration Deadline(Tool tool) const {

@@ -19,10 +19,14 @@ struct SanitizeWish {
   absl::optional<admission::AdmittedBundle> small;
   // Of one request to the emulator.
   absl::Duration emulated_deadline;
+  // The candidate was right without a tool, and must be right under it. Where it was not, wrong outputs are no news.
+  bool right_outputs = false;
 };
 
-// Runs the stage. A tool that loses a worker is tried a second time. After a finding that convicts, or a failed run, no
-// further tool is asked: they would meet the same fault. Adds to the report's device time.
+// Runs the stage. A tool whose run ended well has seen the call that was judged only if its outputs are right: else it
+// is UNAVAILABLE, for a kernel may know that it is watched. A tool that loses a worker is tried a second time. After a
+// finding that convicts, or a failed run, no further tool is asked: they would meet the same fault. Adds to the
+// report's device time.
 verdict::SanitizeSeen RunSanitize(const Chapter& chapter, const SanitizeWish& wish, sassay::v1::StageReport& report);
 
 }  // namespace sassay::pipeline

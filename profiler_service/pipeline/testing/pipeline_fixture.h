@@ -68,6 +68,7 @@ class FakeLane : public Lane {
     if (result.report.outcome() == SanitizerReport::OUTCOME_UNSPECIFIED) {
       result.report.set_outcome(SanitizerReport::CLEAN);
     }
+    if (checked_kernel_ != nullptr) result.last_reply = RunChecked(request);
     if (sanitized_ > lost_sanitizers_) return result;
     result.report.set_outcome(SanitizerReport::UNAVAILABLE);
     result.report.set_reason("the runner was lost");
@@ -117,6 +118,15 @@ class FakeLane : public Lane {
     return probe_();
   }
 
+  // One call of a checked runner.
+  sassay::worker::RunnerReply RunChecked(const sanitize::SanitizeRequest& request) {
+    evaluate::FakeWorkers workers(judge_, {checked_kernel_});
+    auto runner = workers.StartRunner(sassay::worker::RUN_MODE_CHECKED, absl::InfiniteFuture());
+    EXPECT_TRUE(runner.ok() && (*runner)->Load(*request.bundle, sassay::worker::RUN_MODE_CHECKED).ok() &&
+                (*runner)->Bind(request.regions, request.descriptors).ok());
+    return (*runner)->Steady(1, absl::Seconds(1)).value();
+  }
+
   // One call of a timed runner.
   absl::Status Call(const timing::TimingRequest& request, const FakeKernel& kernel) {
     evaluate::FakeWorkers workers(judge_, {kernel});
@@ -141,6 +151,7 @@ class FakeLane : public Lane {
   std::deque<sassay::worker::DeviceDescription> devices_;  // changed by the test's thread alone
   std::atomic<const sassay::worker::DeviceDescription*> device_ = nullptr;
   const FakeKernel kernel_;
+  FakeKernel checked_kernel_;  // what runs under a tool; nothing does where it is empty
   evaluate::InProcessJudge judge_;
   // What each tool finds; CLEAN where nothing is said. This and `asked_` under mutex_ while jobs run.
   std::map<sanitize::Tool, SanitizerReport> reports_;
