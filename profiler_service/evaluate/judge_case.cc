@@ -91,9 +91,26 @@ MaybeFailure JudgeCase::Prepare(uint64_t decoy_seed) {
 }
 
 MaybeFailure JudgeCase::Fill(uint64_t seed, absl::string_view distribution) {
+  return Refill(seed, distribution, false);
+}
+
+MaybeFailure JudgeCase::FillForOnce(uint64_t seed, absl::string_view distribution) {
+  return Refill(seed, distribution, true);
+}
+
+MaybeFailure JudgeCase::KeepAs(JudgeCase& kept) {
+  if (kept.id_ == 0) kept.id_ = judge_.NewCase();
+  JudgeRequest request;
+  request.mutable_keep()->set_as(kept.id_);
+  JudgeReply reply;
+  return Ask(request, reply);
+}
+
+MaybeFailure JudgeCase::Refill(uint64_t seed, absl::string_view distribution, bool passing) {
   JudgeRequest request;
   request.mutable_refill()->set_seed(seed);
   request.mutable_refill()->set_distribution(std::string(distribution));
+  request.mutable_refill()->set_passing(passing);
   JudgeReply reply;
   return Ask(request, reply);
 }

@@ -19,7 +19,8 @@ namespace sassay::evaluate {
 // Nothing, or why the stage ends here.
 using MaybeFailure = absl::optional<verdict::Failure>;
 
-// Life cycle: Prepare, then Fill and Compare as often as wanted; destruction frees the judge's memory. Threads:
+// Life cycle: Prepare, then Fill and Compare as often as wanted; or KeepAs of another case makes it, and it can only be
+// compared; destruction frees the judge's memory. Threads:
 // thread-compatible. Failure: JUDGE_LOST (also for a case that died with an earlier judge), TOO_LARGE_FOR_DEVICE the
 // reference would take too long, NO_REFERENCE, CANCELLED_BY_CLIENT, INTERNAL.
 class JudgeCase {
@@ -35,6 +36,10 @@ class JudgeCase {
   MaybeFailure Prepare(uint64_t decoy_seed);
   // New inputs; outputs are poisoned.
   MaybeFailure Fill(uint64_t seed, absl::string_view distribution);
+  // The same for one call whose outputs may never be compared: cheaper by what the judge would keep of the inputs.
+  MaybeFailure FillForOnce(uint64_t seed, absl::string_view distribution);
+  // `kept` becomes what the outputs are now, to be compared later; what it was before is dropped.
+  MaybeFailure KeepAs(JudgeCase& kept);
   // Reads back. Guard bands and modified inputs are in the reply, not failures.
   MaybeFailure Compare(sassay::worker::JudgeReply& reply);
   // The outputs become the reference of this workload, seed and distribution.
@@ -45,6 +50,7 @@ class JudgeCase {
   std::vector<int> descriptors() const;
 
  private:
+  MaybeFailure Refill(uint64_t seed, absl::string_view distribution, bool passing);
   MaybeFailure Ask(sassay::worker::JudgeRequest request, sassay::worker::JudgeReply& reply);
 
   const admission::AdmittedBundle& bundle_;

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 class DeviceJudgeTest : public gpu::JudgeDeviceTest {
  protected:
-  static constexpr uint64_t kCase = 8;
+  static constexpr uint64_t kCase = 8, kKept = 9;
   static constexpr uint64_t kRows = 16, kColumns = 256, kDepth = 256;
 
   void SetUp() override {
@@ -31,8 +31,8 @@ class DeviceJudgeTest : public gpu::JudgeDeviceTest {
     judge_ = std::make_unique<Judge>(*device_, options_, 0, *gpu::Examiner::Create(TakeKernels(), options));
   }
 
-  JudgeReply Ask(JudgeRequest request) {
-    request.set_case_id(kCase);
+  JudgeReply Ask(JudgeRequest request, uint64_t id = kCase) {
+    request.set_case_id(id);
     EXPECT_EQ(judge_->Prework(request), nullptr);
     std::vector<int> descriptors;
     const JudgeReply reply = judge_->Handle(request, descriptors);
@@ -67,10 +67,25 @@ class DeviceJudgeTest : public gpu::JudgeDeviceTest {
     return Ask(request);
   }
 
-  JudgeReply Compare() {
+  // New contents of which the judge keeps nothing.
+  JudgeReply RefillForOnce(uint64_t seed) {
+    JudgeRequest request;
+    request.mutable_refill()->set_seed(seed);
+    request.mutable_refill()->set_distribution("normal");
+    request.mutable_refill()->set_passing(true);
+    return Ask(request);
+  }
+
+  JudgeReply Keep() {
+    JudgeRequest request;
+    request.mutable_keep()->set_as(kKept);
+    return Ask(request);
+  }
+
+  JudgeReply Compare(uint64_t id = kCase) {
     JudgeRequest request;
     request.mutable_compare();
-    return Ask(request);
+    return Ask(request, id);
   }
 
   std::vector<double> Values(int buffer, uint64_t count) {
@@ -132,6 +147,45 @@ TEST_F(DeviceJudgeTest, WrittenGuardsAndInputsAreFindings) {
   EXPECT_THAT(reply.findings(1).message(), HasSubstr("4 bytes were written past the end of C"));
   EXPECT_EQ(reply.findings(1).distance_bytes(), 4);
   EXPECT_THAT(reply.findings(2).message(), HasSubstr("input B was written: 2 bytes differ, the first in B[1,2]"));
+}
+
+TEST_F(DeviceJudgeTest, InputsMadeInPlaceAreThoseOfTheSeed) {
+  ASSERT_EQ(Prepare().error(), "");
+  ASSERT_EQ(Refill(5, "normal").error(), "");
+  const std::vector<double> a = Values(0, kRows * kDepth), b = Values(1, kColumns * kDepth);
+  ASSERT_EQ(Refill(6, "normal").error(), "");
+  ASSERT_EQ(RefillForOnce(5).error(), "");
+  EXPECT_EQ(Values(0, kRows * kDepth), a);
+  EXPECT_EQ(Values(1, kColumns * kDepth), b);
+  EXPECT_GT(Compare().numerics().outputs(0).unwritten(), 4000);
+  RunGemm();
+  EXPECT_TRUE(Compare().numerics().passed());
+}
+
+TEST_F(DeviceJudgeTest, WhatWasKeptIsComparedWhenTheCaseHasOtherContents) {
+  ASSERT_EQ(Prepare().error(), "");
+  ASSERT_EQ(RefillForOnce(5).error(), "");
+  RunGemm();
+  ASSERT_EQ(Keep().error(), "");
+  ASSERT_EQ(RefillForOnce(6).error(), "");
+  EXPECT_TRUE(Compare(kKept).numerics().passed());
+  EXPECT_GT(Compare().numerics().outputs(0).unwritten(), 4000);
+  ASSERT_EQ(Keep().error(), "");
+  EXPECT_GT(Compare(kKept).numerics().outputs(0).unwritten(), 4000) << "the later one is in the earlier one's place";
+}
+
+TEST_F(DeviceJudgeTest, WhatWasWrongWithInputsAndGuardsIsKeptToo) {
+  ASSERT_EQ(Prepare().error(), "");
+  ASSERT_EQ(RefillForOnce(5).error(), "");
+  RunGemm();
+  ASSERT_TRUE(device_->Write(buffers_[0] - 8, std::string("x")).ok());
+  ASSERT_TRUE(device_->Write(buffers_[1] + 2 * 258, std::string("\x11\x11", 2)).ok());
+  ASSERT_EQ(Keep().error(), "");
+  ASSERT_EQ(RefillForOnce(6).error(), "");
+  const JudgeReply reply = Compare(kKept);
+  ASSERT_EQ(reply.findings_size(), 2) << reply.DebugString();
+  EXPECT_THAT(reply.findings(0).message(), HasSubstr("before the start of A"));
+  EXPECT_THAT(reply.findings(1).message(), HasSubstr("input B was written: 2 bytes differ"));
 }
 
 TEST_F(DeviceJudgeTest, SaysHowMuchMemoryIsItsOwn) {

@@ -77,12 +77,13 @@ Judge::Work Judge::Prework(const JudgeRequest& request) {
   if (request.has_refill()) {
     return MakeState(found->second.workload, request.refill().seed(), request.refill().distribution());
   }
-  const bool later = request.has_compare() && found->second.device_state == nullptr;
+  const bool later = request.has_compare() && !OnDevice(found->second.workload);
   return later ? CompareLater(found->second) : nullptr;
 }
 
 Judge::Work Judge::CompareLater(Case& c) {
-  auto comparison = Look(c);
+  absl::StatusOr<std::shared_ptr<Comparison>> comparison = c.comparison;
+  if (c.comparison == nullptr) comparison = Look(c);
   if (!comparison.ok()) return nullptr;  // Handle meets the same trouble, and tells it
   c.outcome = std::make_shared<Outcome>();
   return [outcome = c.outcome,
@@ -107,8 +108,11 @@ absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std
       return Prepare(id, request.prepare(), reply, descriptors);
     case JudgeRequest::kRefill: {
       ASSIGN_OR_RETURN(Case * c, Find(id, reply));
-      RETURN_IF_ERROR(TakeState(*c, request.refill().seed(), request.refill().distribution(), reply));
-      return Fill(*c, request.refill().seed());
+      return Refill(*c, request.refill(), reply);
+    }
+    case JudgeRequest::kKeep: {
+      ASSIGN_OR_RETURN(Case * c, Find(id, reply));
+      return Keep(*c, request.keep().as());
     }
     case JudgeRequest::kCompare: {
       ASSIGN_OR_RETURN(Case * c, Find(id, reply));
@@ -138,6 +142,8 @@ absl::StatusOr<Judge::Case*> Judge::Find(uint64_t id, JudgeReply& reply) {
 
 absl::Status Judge::TakeState(Case& c, uint64_t seed, absl::string_view distribution, JudgeReply& reply) {
   c.outcome.reset();
+  c.passing = false;
+  c.seed = seed;
   c.distribution = std::string(distribution);
   if (OnDevice(c.workload)) {
     ASSIGN_OR_RETURN(c.device_state, examiner_->Get(c.workload, seed, distribution));
@@ -161,7 +167,7 @@ absl::Status Judge::Prepare(uint64_t id, const sassay::worker::PrepareCase& requ
     ASSIGN_OR_RETURN(Slot slot, MakeSlot(c.workload, need, Mix(request.seed(), need.buffer())));
     c.slots.push_back(std::move(slot));
   }
-  RETURN_IF_ERROR(Fill(c, request.seed()));
+  RETURN_IF_ERROR(Fill(c));
   for (const Slot& slot : c.slots) {
     sassay::worker::SharedRegion* region = reply.add_regions();
     region->set_buffer(slot.plan_buffer);
@@ -191,11 +197,43 @@ absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload
   return Slot{need.buffer(), need.output(), tensor, std::move(buffer)};
 }
 
-absl::Status Judge::Fill(Case& c, uint64_t seed) {
-  c.poison_seed = Mix(seed, ++c.fills);
+absl::Status Judge::Refill(Case& c, const sassay::worker::RefillCase& request, JudgeReply& reply) {
+  if (!request.passing() || !OnDevice(c.workload) || !InputBuffers(c).has_value()) {
+    RETURN_IF_ERROR(TakeState(c, request.seed(), request.distribution(), reply));
+    return Fill(c);
+  }
+  c.passing = true;
+  c.seed = request.seed();
+  c.distribution = request.distribution();
+  c.device_state = nullptr;
+  return Fill(c);
+}
+
+absl::optional<std::vector<device::DeviceAddress>> Judge::InputBuffers(const Case& c) {
+  std::vector<device::DeviceAddress> buffers(static_cast<size_t>(c.workload.inputs_size()));
+  for (const Slot& slot : c.slots) {
+    if (!slot.output) buffers[static_cast<size_t>(slot.tensor)] = slot.buffer.address();
+  }
+  for (int i = 0; i < c.workload.inputs_size(); ++i) {
+    if (buffers[static_cast<size_t>(i)] == 0 && !c.workload.inputs(i).scalar()) return absl::nullopt;
+  }
+  return buffers;
+}
+
+absl::Status Judge::KnowState(Case& c) {
+  if (c.device_state != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(c.device_state, examiner_->Get(c.workload, c.seed, c.distribution));
+  return absl::OkStatus();
+}
+
+absl::Status Judge::Fill(Case& c) {
+  c.poison_seed = Mix(c.seed, ++c.fills);
+  if (c.passing) RETURN_IF_ERROR(examiner_->WriteInputs(c.workload, c.seed, c.distribution, *InputBuffers(c)));
   for (Slot& slot : c.slots) {
     if (slot.output) {
       RETURN_IF_ERROR(slot.buffer.Poison(Mix(c.poison_seed, slot.plan_buffer)));
+    } else if (c.passing) {
+      continue;
     } else if (c.device_state != nullptr) {
       RETURN_IF_ERROR(examiner_->WriteInput(*c.device_state, slot.tensor, slot.buffer.address()));
     } else {
@@ -205,13 +243,21 @@ absl::Status Judge::Fill(Case& c, uint64_t seed) {
   return absl::OkStatus();
 }
 
-absl::Status Judge::CompareOnDevice(Case& c, JudgeReply& reply) {
+absl::StatusOr<std::vector<gpu::SeenTensor>> Judge::LookOnDevice(const Case& c, JudgeReply& reply) const {
   std::vector<gpu::SeenTensor> seen;
   for (const Slot& slot : c.slots) {
     ASSIGN_OR_RETURN(const auto damage, slot.buffer.CheckGuards());
     if (damage.has_value()) *reply.add_findings() = *damage;
     seen.push_back({slot.output, slot.tensor, slot.buffer.address(), Mix(c.poison_seed, slot.plan_buffer)});
   }
+  return seen;
+}
+
+absl::Status Judge::CompareOnDevice(Case& c, JudgeReply& reply) {
+  RETURN_IF_ERROR(KnowState(c));
+  reply = c.found;
+  ASSIGN_OR_RETURN(std::vector<gpu::SeenTensor> seen, LookOnDevice(c, reply));
+  for (const KeptOutput& output : c.outputs) seen.push_back(output.seen);
   return examiner_->Compare(*c.device_state, seen, reply);
 }
 
@@ -230,11 +276,14 @@ absl::StatusOr<std::shared_ptr<Comparison>> Judge::Look(const Case& c) const {
 }
 
 absl::Status Judge::Compare(Case& c, JudgeReply& reply) {
-  if (c.device_state != nullptr) return CompareOnDevice(c, reply);
+  if (OnDevice(c.workload)) return CompareOnDevice(c, reply);
   std::shared_ptr<Outcome> outcome = std::exchange(c.outcome, nullptr);
   if (outcome == nullptr) {
     outcome = std::make_shared<Outcome>();
-    ASSIGN_OR_RETURN(const std::shared_ptr<Comparison> comparison, Look(c));
+    std::shared_ptr<Comparison> comparison = c.comparison;
+    if (comparison == nullptr) {
+      ASSIGN_OR_RETURN(comparison, Look(c));
+    }
     outcome->status = comparison->Run(nullptr, outcome->reply);
   }
   reply = std::move(outcome->reply);
@@ -243,7 +292,8 @@ absl::Status Judge::Compare(Case& c, JudgeReply& reply) {
 }
 
 absl::Status Judge::Adopt(Case& c) {
-  if (c.device_state != nullptr) {
+  if (OnDevice(c.workload)) {
+    RETURN_IF_ERROR(KnowState(c));
     std::vector<device::DeviceAddress> written(c.workload.outputs_size());
     for (const Slot& slot : c.slots) {
       if (slot.output) written[slot.tensor] = slot.buffer.address();

@@ -28,7 +28,8 @@ namespace sassay::judge {
 // Answers JudgeRequests.
 //
 // Life cycle: one per process and device. A case is one candidate in one stage: PrepareCase makes its buffers,
-// RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once.
+// RefillCase gives them other contents, CompareCase looks at them, DropCase frees them; several live at once. KeepCase
+// makes of a case's outputs another case that has no buffers and can be compared only.
 // Or it is a baseline: TimeBaseline makes it and times it, DropCase frees it.
 // Threads: one thread calls (a device belongs to a thread); what computes on the CPU and may take a minute, references
 // and comparisons, is taken out of Handle by Prework and runs on any other thread. With an examiner nearly everything
@@ -70,36 +71,58 @@ class Judge {
     absl::Status status;
     sassay::worker::JudgeReply reply;
   };
+  // An output taken aside.
+  struct KeptOutput {
+    gpu::SeenTensor seen;
+    gpu::DeviceMemory memory;
+  };
   struct Case {
     sassay::v1::Workload workload;
     // One of the two, wherever the case is judged.
     std::shared_ptr<WorkloadState> state;
     std::shared_ptr<gpu::State> device_state;
+    uint64_t seed = 0;
     std::string distribution;
+    // The inputs were made in place: there is no state before a comparison asks for it.
+    bool passing = false;
     uint64_t poison_seed = 0;
     // Counts the case's fills: poison differs each time, and a replay sees the same.
     uint64_t fills = 0;
     std::vector<Slot> slots;
     // What a comparison's Work found, for Handle; null otherwise.
     std::shared_ptr<Outcome> outcome;
+    // Of a kept case, which has no slots: what is to be compared, on the host or on the device.
+    std::shared_ptr<Comparison> comparison;
+    std::vector<KeptOutput> outputs;
+    // What was found when it was kept.
+    sassay::worker::JudgeReply found;
   };
 
   // Whether the workload is judged on the device.
   bool OnDevice(const sassay::v1::Workload& workload) const;
   // Gives the case the state that the workload's cases share, and says what it means that there is none.
   absl::Status TakeState(Case& c, uint64_t seed, absl::string_view distribution, sassay::worker::JudgeReply& reply);
+  absl::Status Refill(Case& c, const sassay::worker::RefillCase& request, sassay::worker::JudgeReply& reply);
+  // Makes the state of a case whose inputs were made in place.
+  absl::Status KnowState(Case& c);
   absl::Status Dispatch(const sassay::worker::JudgeRequest& request, sassay::worker::JudgeReply& reply,
                         std::vector<int>& descriptors);
   absl::Status Prepare(uint64_t id, const sassay::worker::PrepareCase& request, sassay::worker::JudgeReply& reply,
                        std::vector<int>& descriptors);
   absl::StatusOr<Slot> MakeSlot(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need,
                                 uint64_t guard_seed);
-  // Writes inputs from the case's state, and poison over the outputs.
-  absl::Status Fill(Case& c, uint64_t seed);
+  // Writes inputs, from the case's state where it has one, and poison over the outputs.
+  absl::Status Fill(Case& c);
+  // Where the inputs lie, by their index; absent if one that is no scalar has no buffer.
+  static absl::optional<std::vector<device::DeviceAddress>> InputBuffers(const Case& c);
   // Reads the case's tensors.
   absl::StatusOr<std::shared_ptr<Comparison>> Look(const Case& c) const;
   Work CompareLater(Case& c);
+  // The case's tensors as they are now; damage to their guards is in the reply.
+  absl::StatusOr<std::vector<gpu::SeenTensor>> LookOnDevice(const Case& c, sassay::worker::JudgeReply& reply) const;
   absl::Status CompareOnDevice(Case& c, sassay::worker::JudgeReply& reply);
+  absl::Status Keep(Case& c, uint64_t as);
+  absl::Status KeepOnDevice(Case& c, Case& kept);
   absl::Status Compare(Case& c, sassay::worker::JudgeReply& reply);
   absl::Status Adopt(Case& c);
   absl::Status TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,

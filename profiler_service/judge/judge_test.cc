@@ -37,7 +37,7 @@ class Mapping {
 
 class JudgeTest : public testing::Test {
  protected:
-  static constexpr uint64_t kCase = 5;
+  static constexpr uint64_t kCase = 5, kKept = 6;
 
   JudgeTest() : workload_(*WorkloadCatalog::BuiltIn().Resolve("gemm_n256_k256/M=64")) {
     options_.catalog = &WorkloadCatalog::BuiltIn();
@@ -79,9 +79,16 @@ class JudgeTest : public testing::Test {
     return Ask(request);
   }
 
-  JudgeReply Compare() {
+  JudgeReply Keep() {
     JudgeRequest request;
     request.set_case_id(kCase);
+    request.mutable_keep()->set_as(kKept);
+    return Ask(request);
+  }
+
+  JudgeReply Compare(uint64_t id = kCase) {
+    JudgeRequest request;
+    request.set_case_id(id);
     request.mutable_compare();
     return Ask(request);
   }
@@ -131,6 +138,25 @@ TEST_F(JudgeTest, OutputOfAnEarlierFillDoesNotPass) {
   EXPECT_GT(Compare().numerics().outputs(0).unwritten(), 0u);
   RunGemm();
   EXPECT_TRUE(Compare().numerics().passed());
+}
+
+TEST_F(JudgeTest, WhatWasKeptIsComparedWhenTheCaseHasOtherContents) {
+  Prepare(1, "normal");
+  RunGemm();
+  mappings_[0].data()[3] ^= 1;
+  ASSERT_EQ(Keep().error(), "");
+  ASSERT_EQ(Refill(2, "normal").error(), "");
+  const JudgeReply kept = Compare(kKept);
+  EXPECT_TRUE(kept.numerics().passed()) << kept.DebugString();
+  ASSERT_EQ(kept.findings_size(), 1) << "the input that had changed by then";
+  EXPECT_THAT(kept.findings(0).message(), HasSubstr("input A was written: 1 bytes differ"));
+  ASSERT_EQ(Keep().error(), "");
+  EXPECT_GT(Compare(kKept).numerics().outputs(0).unwritten(), 15000u) << "in the earlier one's place";
+}
+
+TEST_F(JudgeTest, NothingIsKeptOfACaseThatIsNotThere) {
+  EXPECT_EQ(Keep().trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
+  EXPECT_EQ(Compare(kKept).trouble(), sassay::worker::JUDGE_TROUBLE_NO_CASE);
 }
 
 TEST_F(JudgeTest, PoisonDiffersFromFillToFillWithTheSameSeed) {

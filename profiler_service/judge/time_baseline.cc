@@ -63,17 +63,19 @@ absl::StatusOr<TimedBaseline*> Judge::FindBaseline(uint64_t id, const sassay::wo
     reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_CASE);
     return absl::NotFoundError(absl::StrCat("the judge has no baseline ", id));
   }
-  Case holder;
-  holder.workload = request.workload();
-  int filled = -1;
-  const auto fill = [&](int set, int input, device::DeviceAddress address) -> absl::Status {
-    if (set != filled) {
-      RETURN_IF_ERROR(TakeState(holder, request.seed() + static_cast<uint64_t>(set), request.distribution(), reply));
-      filled = set;
+  const auto fill = [&](int set, absl::Span<const device::DeviceAddress> buffers) -> absl::Status {
+    const uint64_t seed = request.seed() + static_cast<uint64_t>(set);
+    if (OnDevice(request.workload())) {
+      return examiner_->WriteInputs(request.workload(), seed, request.distribution(), buffers);
     }
-    if (holder.workload.inputs(input).scalar()) return absl::OkStatus();
-    if (OnDevice(holder.workload)) return examiner_->WriteInput(*holder.device_state, input, address);
-    return device_.Write(address, holder.state->inputs()[static_cast<size_t>(input)]);
+    Case holder;
+    holder.workload = request.workload();
+    RETURN_IF_ERROR(TakeState(holder, seed, request.distribution(), reply));
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (holder.workload.inputs(static_cast<int>(i)).scalar()) continue;
+      RETURN_IF_ERROR(device_.Write(buffers[i], holder.state->inputs()[i]));
+    }
+    return absl::OkStatus();
   };
   absl::StatusOr<std::shared_ptr<Baseline>> known = KnownBaseline(request.workload());
   if (IsNotToBeHad(known.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_BASELINE);

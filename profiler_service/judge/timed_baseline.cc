@@ -11,7 +11,7 @@ namespace sassay::judge {
 absl::StatusOr<std::unique_ptr<TimedBaseline>> TimedBaseline::Create(std::shared_ptr<Baseline> baseline,
                                                                      device::Device& device,
                                                                      const sassay::v1::Workload& workload, int sets,
-                                                                     const FillInput& fill) {
+                                                                     const FillInputs& fill) {
   std::unique_ptr<TimedBaseline> timed(new TimedBaseline(std::move(baseline), device, workload));
   for (int i = 0; i < sets; ++i) RETURN_IF_ERROR(timed->AddSet(fill));
   return timed;
@@ -25,20 +25,19 @@ TimedBaseline::~TimedBaseline() {
   }
 }
 
-absl::Status TimedBaseline::AddSet(const FillInput& fill) {
+absl::Status TimedBaseline::AddSet(const FillInputs& fill) {
   const int index = sets();
   Set& set = sets_.emplace_back();
   for (int i = 0; i < workload_.inputs_size(); ++i) {
     ASSIGN_OR_RETURN(const device::DeviceAddress address,
                      device_.Allocate(TensorBytes(workload_.inputs(i)), workload_.inputs(i).name()));
     set.inputs.push_back(address);
-    RETURN_IF_ERROR(fill(index, i, address));
   }
   for (const sassay::v1::TensorSpec& output : workload_.outputs()) {
     ASSIGN_OR_RETURN(const device::DeviceAddress address, device_.Allocate(TensorBytes(output), output.name()));
     set.outputs.push_back(address);
   }
-  return absl::OkStatus();
+  return fill(index, set.inputs);
 }
 
 absl::StatusOr<device::Execution> TimedBaseline::Enqueue(const Set& set) {

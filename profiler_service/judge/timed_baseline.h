@@ -26,14 +26,14 @@ namespace sassay::judge {
 // not OK is ours, too.
 class TimedBaseline {
  public:
-  // Writes input `input` of the workload to `address`. Every set gets contents of its own.
-  using FillInput = std::function<absl::Status(int set, int input, device::DeviceAddress address)>;
+  // Writes the workload's inputs to `buffers`, one for each. Every set gets contents of its own.
+  using FillInputs = std::function<absl::Status(int set, absl::Span<const device::DeviceAddress> buffers)>;
 
   // Failures as `fill`'s, or RESOURCE_EXHAUSTED.
   static absl::StatusOr<std::unique_ptr<TimedBaseline>> Create(std::shared_ptr<Baseline> baseline,
                                                                device::Device& device,
                                                                const sassay::v1::Workload& workload, int sets,
-                                                               const FillInput& fill);
+                                                               const FillInputs& fill);
   ~TimedBaseline();
 
   const BaselineFacts& facts() const { return baseline_->facts(); }
@@ -49,7 +49,7 @@ class TimedBaseline {
   };
   TimedBaseline(std::shared_ptr<Baseline> baseline, device::Device& device, const sassay::v1::Workload& workload)
       : baseline_(std::move(baseline)), device_(device), workload_(workload) {}
-  absl::Status AddSet(const FillInput& fill);
+  absl::Status AddSet(const FillInputs& fill);
   absl::StatusOr<device::Execution> Enqueue(const Set& set);
 
   const std::shared_ptr<Baseline> baseline_;

@@ -13,6 +13,8 @@ namespace {
 
 // A pause after which a program is warmed up again before it gives samples.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
+// One stretch of such calls is warm-up enough.
+constexpr absl::Duration kSlowCall = absl::Milliseconds(100);
 constexpr double kLongestCallNs = 1e13;
 
 bool AreTimes(const std::vector<double>& samples) {
@@ -59,7 +61,7 @@ class Conductor {
     for (int i = 0; i < kMostWarmUps; ++i) {
       ASSIGN_OR_RETURN(const double next, WarmUp(side, kWarmUpCalls, kWarmUpTime));
       const bool steady = next <= 0 || (clock > 0 && std::abs(next / clock - 1) < kSteadyClock);
-      if (steady || wall(side).warm_call_ns() > absl::ToDoubleNanoseconds(kLongestWarmUp / kWarmUpCalls)) break;
+      if (steady || wall(side).warm_call_ns() > absl::ToDoubleNanoseconds(kSlowCall)) break;
       clock = next;
     }
     return absl::OkStatus();

@@ -88,12 +88,14 @@ struct Ensemble {
   Surroundings around;
 };
 
-// Warm-up: calls and time before the first sample, per side; what the warm-up of a slow program may take; how often it
-// is repeated until two clocks in a row differ by less than kSteadyClock.
-inline constexpr int kWarmUpCalls = 10;
-inline constexpr absl::Duration kWarmUpTime = absl::Milliseconds(50);
+// Warm-up before the first sample, per side, in stretches of so many calls and so long: at least two of them, until two
+// in a row differ in their clock by less than kSteadyClock. Under the power cap a clock never comes to rest (1349,
+// 1368, 1355 MHz in stretches of 50 ms, H200), so there is an end to it: what moves on moves under both sides. And what
+// the warm-up of a slow program may take.
+inline constexpr int kWarmUpCalls = 5;
+inline constexpr absl::Duration kWarmUpTime = absl::Milliseconds(25);
 inline constexpr absl::Duration kLongestWarmUp = absl::Seconds(1);
-inline constexpr int kMostWarmUps = 10;
+inline constexpr int kMostWarmUps = 4;
 inline constexpr double kSteadyClock = 0.01;
 // A measurement that was void or at odds with the wall (a host that was busy) is tried so often in all.
 inline constexpr int kMeasurements = 3;

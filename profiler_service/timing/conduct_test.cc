@@ -136,7 +136,7 @@ TEST_F(ConductTest, DifferenceOfThreePercentIsFound) {
   const RatioEstimate ratio = conducted->measurement.estimate();
   EXPECT_NEAR(ratio.ratio, 0.97, 0.005);
   EXPECT_LT(ratio.high, 1.0);
-  EXPECT_LE(ratio.standard_error, 0.005);
+  EXPECT_LE(ratio.half_width(), 0.01);
   EXPECT_GE(conducted->measurement.samples(Side::kCandidate).size(), 50u);
   EXPECT_GE(conducted->measurement.samples(Side::kBaseline).size(), 50u);
   EXPECT_EQ(conducted->implausible, "");
@@ -148,13 +148,13 @@ TEST_F(ConductTest, AnchorsAreOneWithinThreePermilleInTwentyRuns) {
     const auto conducted = Measure(&same_, AnchorRules());
     ASSERT_TRUE(conducted.ok()) << conducted.status();
     EXPECT_NEAR(conducted->measurement.estimate().ratio, 1.0, 0.003) << seed;
-    EXPECT_LE(conducted->measurement.estimate().standard_error, 0.0007);
+    EXPECT_LE(conducted->measurement.estimate().half_width(), 0.0014);
   }
 }
 
 TEST_F(ConductTest, ClockThatFallsByAFifthUnderBothCancels) {
   gpu_.clock = [](absl::Duration t) {
-    return kFullClock * (1 - 0.2 * std::clamp((absl::ToDoubleSeconds(t) - 0.2) / 0.15, 0.0, 1.0));
+    return kFullClock * (1 - 0.2 * std::clamp((absl::ToDoubleSeconds(t) - 0.13) / 0.08, 0.0, 1.0));
   };
   const auto conducted = Measure(&three_percent_faster_);
   ASSERT_TRUE(conducted.ok()) << conducted.status();
@@ -265,14 +265,24 @@ TEST_F(ConductTest, CandidateThatIsTwentyTimesSlowerNeedsFewSamples) {
 TEST_F(ConductTest, NoiseThatDoesNotAverageOutEndsAtTheTimeCapWithWhatThereIs) {
   gpu_.noise = 0.3;
   Rules rules;
-  rules.standard_error = 1e-4;
-  rules.time_cap = absl::Seconds(2);
+  rules.half_width = 1e-4;
+  rules.budget = rules.time_cap = absl::Seconds(2);
   const auto conducted = Measure(&same_, rules);
   ASSERT_TRUE(conducted.ok()) << conducted.status();
   EXPECT_EQ(conducted->stop, Stop::kTimeCap);
-  EXPECT_GT(conducted->measurement.estimate().standard_error, 1e-4);
+  EXPECT_GT(conducted->measurement.estimate().half_width(), 1e-4);
   EXPECT_LE(conducted->measurement.estimate().low, 1.0);
   EXPECT_GE(conducted->measurement.estimate().high, 1.0);
+}
+
+TEST_F(ConductTest, UsualTimingOfANoisyGpuEndsSoonWithTheIntervalThatItHas) {
+  gpu_.noise = 0.1;
+  const auto conducted = Measure(&same_);
+  ASSERT_TRUE(conducted.ok()) << conducted.status();
+  EXPECT_EQ(conducted->stop, Stop::kTimeCap);
+  EXPECT_LT(conducted->took, Rules().budget + absl::Milliseconds(100));
+  EXPECT_GE(conducted->measurement.samples(Side::kCandidate).size(), 50u);
+  EXPECT_GT(conducted->measurement.estimate().half_width(), Rules().half_width);
 }
 
 TEST_F(ConductTest, CandidateAloneHasAMedianAndNoRatioToABaseline) {

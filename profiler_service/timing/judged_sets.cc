@@ -69,11 +69,12 @@ std::vector<uint32_t> JudgedSets::Take(int calls) {
 
 absl::Status JudgedSets::Fill(uint32_t set) {
   const absl::Time begin = options_.now();
-  const bool known = Slow() && set == known_;
-  const uint64_t seed = known ? seeds_.Get("inputs", 0) : seeds_.Get("timing inputs", fills_++);
-  if (evaluate::MaybeFailure failure = cases_[set]->Fill(seed, options_.distribution)) return Fail(std::move(failure));
+  const bool known = !options_.any_seed && set == known_;
+  evaluate::MaybeFailure failure =
+      known ? cases_[set]->Fill(seeds_.Get("inputs", 0), options_.distribution)
+            : cases_[set]->FillForOnce(seeds_.Get("timing inputs", fills_++), options_.distribution);
+  if (failure.has_value()) return Fail(std::move(failure));
   used_.erase(set);
-  known_is_placed_ = known_is_placed_ || known;
   fill_cost_ = options_.now() - begin;
   return absl::OkStatus();
 }
@@ -85,53 +86,89 @@ absl::Status JudgedSets::Refresh() {
     filled_ = true;
     return absl::OkStatus();
   }
-  if (Slow() && !known_is_placed_) RETURN_IF_ERROR(Fill(known_));
   const double affordable = kRefreshBudget / std::max(fill_cost_, absl::Microseconds(1));
   credit_ = std::min(credit_ + affordable, static_cast<double>(sets_.size()));
   for (; credit_ >= 1; credit_ -= 1) {
     RETURN_IF_ERROR(Fill(next_++ % static_cast<uint32_t>(sets_.size())));
     ++renewed_;
   }
+  return absl::OkStatus();
+}
+
+std::vector<uint32_t> JudgedSets::Called() {
+  std::vector<uint32_t> called(used_.begin(), used_.end());
+  std::shuffle(called.begin(), called.end(), secret_);
+  return called;
+}
+
+absl::Status JudgedSets::Check(bool last) {
+  if (!options_.any_seed) return CheckKnown(last);
+  RETURN_IF_ERROR(Draw(last));
+  return last ? CompareKept() : absl::OkStatus();
+}
+
+absl::Status JudgedSets::Draw(bool last) {
+  const std::vector<uint32_t> called = Called();
+  for (size_t i = 0; i < called.size(); ++i) {
+    const bool surely = last && i == 0;
+    if (std::bernoulli_distribution(kDrawnShare)(secret_) || surely) RETURN_IF_ERROR(Keep(called[i], surely));
+  }
   used_.clear();
   return absl::OkStatus();
 }
 
-std::vector<uint32_t> JudgedSets::Chosen(bool last) {
-  std::vector<uint32_t> candidates(used_.begin(), used_.end());
-  if (Slow()) candidates.assign(known_is_placed_ ? used_.count(known_) : 0, known_);
-  std::vector<uint32_t> chosen;
-  for (const uint32_t set : candidates) {
-    if (std::bernoulli_distribution(Slow() ? 0.5 : kCheckShare)(secret_)) chosen.push_back(set);
-  }
-  if (candidates.empty() && last && options_.any_seed) candidates.assign(used_.begin(), used_.end());
-  if (chosen.empty() && last && !candidates.empty()) chosen.push_back(candidates[secret_() % candidates.size()]);
-  std::shuffle(chosen.begin(), chosen.end(), secret_);
-  return chosen;
-}
-
-absl::Status JudgedSets::CheckSet(uint32_t set) {
-  sassay::worker::JudgeReply reply;
-  if (evaluate::MaybeFailure failure = cases_[set]->Compare(reply)) {
-    // The answer of a reference that is a kernel is kept only as long as there is room.
-    if (options_.any_seed || failure->code != sassay::v1::VERDICT_CODE_INTERNAL) return Fail(std::move(failure));
-    unchecked_ = failure->reason;
+// Algorithm R (Vitter 1985): each of the drawn ones stays with the same probability.
+absl::Status JudgedSets::Keep(uint32_t set, bool surely) {
+  size_t place = static_cast<size_t>(secret_() % ++drawn_);
+  if (kept_.size() < most_kept_) place = kept_.size();
+  if (surely && place >= most_kept_) place %= most_kept_;
+  if (place >= most_kept_) return absl::OkStatus();
+  auto aside = std::make_unique<evaluate::JudgeCase>(bundle_, judge_, deadline_);
+  if (evaluate::MaybeFailure failure = cases_[set]->KeepAs(*aside)) {
+    if (kept_.empty() || failure->code != sassay::v1::VERDICT_CODE_INTERNAL) return Fail(std::move(failure));
+    // As many as there is memory for.
+    most_kept_ = kept_.size();
     return absl::OkStatus();
   }
-  ++checked_;
-  if (evaluate::MaybeFailure failure = FailureIn(reply)) return Fail(std::move(failure));
+  if (place == kept_.size()) kept_.emplace_back();
+  kept_[place] = std::move(aside);
+  if (surely) std::swap(kept_.front(), kept_[place]);
   return absl::OkStatus();
 }
 
-// Comparing costs next to nothing where the judge's answers come from the GPU; how much it costs here shows the first
-// time.
-absl::Status JudgedSets::Check(bool last) {
+absl::Status JudgedSets::CompareKept() {
   const absl::Time begin = options_.now();
-  for (const uint32_t set : Chosen(last || checked_ == 0)) {
-    RETURN_IF_ERROR(CheckSet(set));
-    if (options_.now() - begin <= kCheckBudget) continue;
-    slow_ = true;
-    break;
+  if (kept_.size() > 1) std::shuffle(kept_.begin() + 1, kept_.end(), secret_);
+  uint32_t compared = 0;
+  for (const std::unique_ptr<evaluate::JudgeCase>& kept : kept_) {
+    if (compared >= kFewestChecked && options_.now() - begin > kCheckBudget) break;
+    sassay::worker::JudgeReply reply;
+    if (evaluate::MaybeFailure failure = kept->Compare(reply)) return Fail(std::move(failure));
+    RETURN_IF_ERROR(Judged(reply));
+    ++compared;
   }
+  kept_.clear();
+  drawn_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status JudgedSets::CheckKnown(bool last) {
+  if (used_.count(known_) == 0) return absl::OkStatus();
+  const bool must = last || checked_ == 0;
+  if (!must && !std::bernoulli_distribution(0.5)(secret_)) return absl::OkStatus();
+  sassay::worker::JudgeReply reply;
+  if (evaluate::MaybeFailure failure = cases_[known_]->Compare(reply)) {
+    // The answer of a reference that is a kernel is kept only as long as there is room.
+    if (failure->code != sassay::v1::VERDICT_CODE_INTERNAL) return Fail(std::move(failure));
+    unchecked_ = failure->reason;
+    return absl::OkStatus();
+  }
+  return Judged(reply);
+}
+
+absl::Status JudgedSets::Judged(const sassay::worker::JudgeReply& reply) {
+  ++checked_;
+  if (evaluate::MaybeFailure failure = FailureIn(reply)) return Fail(std::move(failure));
   return absl::OkStatus();
 }
 

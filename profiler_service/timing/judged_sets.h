@@ -40,20 +40,26 @@ class TimedSets : public Interludes {
 
 // Sets that are cases of the judge.
 //
-// What is checked is chosen with a secret seed after the calls have run, so that every timed call may be the checked
-// one. Where the judge makes inputs and answers quickly (on the GPU), every set has new inputs in every round, and each
-// output is checked with probability kCheckShare. Where that would let the GPU grow cold, fewer sets are renewed, and
-// only outputs are checked whose answer the judge knows: those of one set, in a secret place, that holds the inputs of
-// evaluate's first case. At least one output of the first round is checked and, where anything was called since, one of
-// the last.
+// Every set has new inputs in every round, as far as kRefreshBudget goes. What is checked is chosen with a secret seed
+// after the calls of a round have run, so that every timed call may be the checked one: each is drawn with probability
+// kDrawnShare, and of all that were drawn a random kMostKept are kept aside (all are equally likely, whatever their
+// number; one of the last round is always among them). Comparing takes ten times as long as a call, and would let the
+// GPU cool down between rounds: the judge compares what was kept when the last round is over, in random order, until
+// kCheckBudget is used up.
+//
+// Where the judge knows the answers of evaluate's inputs alone, one set in a secret place holds those of evaluate's
+// first case, and its outputs are compared at once, after every other round; at least once, if there is a call.
 //
 // Thread-compatible. Everything given must outlive it. Failure: ABORTED, and failure() tells.
 class JudgedSets : public TimedSets {
  public:
-  static constexpr double kCheckShare = 0.25;
-  // What renewing and checking may take in a round; more, and they are made rarer.
+  static constexpr double kDrawnShare = 0.25;
+  static constexpr size_t kMostKept = 12;
+  // What renewing may take in a round; more, and it is made rarer.
   static constexpr absl::Duration kRefreshBudget = absl::Milliseconds(200);
-  static constexpr absl::Duration kCheckBudget = absl::Milliseconds(150);
+  // What comparing may take in all before it ends with fewer than were kept; but not with fewer than these.
+  static constexpr absl::Duration kCheckBudget = absl::Milliseconds(300);
+  static constexpr uint32_t kFewestChecked = 2;
 
   struct Options {
     int sets = 1;
@@ -81,9 +87,14 @@ class JudgedSets : public TimedSets {
  private:
   absl::Status Fail(evaluate::MaybeFailure failure);
   absl::Status Fill(uint32_t set);
-  absl::Status CheckSet(uint32_t set);
-  std::vector<uint32_t> Chosen(bool last);
-  bool Slow() const { return !options_.any_seed || slow_; }
+  // Of the sets that were called since they were filled.
+  std::vector<uint32_t> Called();
+  // Draws of this round's calls.
+  absl::Status Draw(bool last);
+  absl::Status Keep(uint32_t set, bool surely);
+  absl::Status CompareKept();
+  absl::Status CheckKnown(bool last);
+  absl::Status Judged(const sassay::worker::JudgeReply& reply);
 
   const admission::AdmittedBundle& bundle_;
   evaluate::JudgePort& judge_;
@@ -97,13 +108,14 @@ class JudgedSets : public TimedSets {
   std::set<uint32_t> used_;
   // The set that holds evaluate's first case.
   uint32_t known_ = 0;
-  bool known_is_placed_ = false;
   uint64_t fills_ = 0;
   uint32_t checked_ = 0, renewed_ = 0;
   bool filled_ = false;
   std::string unchecked_;
-  // Checks of new inputs take too long.
-  bool slow_ = false;
+  // Outputs taken aside, the one of the last round first if there is one, and how many calls they were drawn from.
+  std::vector<std::unique_ptr<evaluate::JudgeCase>> kept_;
+  uint64_t drawn_ = 0;
+  size_t most_kept_ = kMostKept;
   // Of one set, as it was last seen.
   absl::Duration fill_cost_;
   // Sets that may be renewed, saved up over rounds that were too short for one.

@@ -32,7 +32,10 @@ class JudgedSetsTest : public testing::Test {
     options.sets = sets;
     options.any_seed = any_seed;
     options.now = [this] { return now_ += tick_; };
-    sets_ = std::make_unique<JudgedSets>(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds_, std::move(options));
+    sets_.reset();
+    seeds_.assign(1, pool_.Fresh());
+    sets_ = std::make_unique<JudgedSets>(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds_.front(),
+                                         std::move(options));
     ASSERT_TRUE(sets_->Prepare().ok());
     ASSERT_EQ(sets_->sets().size(), static_cast<size_t>(sets));
   }
@@ -49,9 +52,21 @@ class JudgedSetsTest : public testing::Test {
     }
   }
 
+  // A measurement of so many rounds with a call on each set. Whether nothing was found wrong.
+  bool Rounds(int rounds, const std::function<FakeKernel(int round)>& kernel) {
+    for (int round = 0; round < rounds; ++round) {
+      if (!sets_->Refresh().ok()) return false;
+      Call(static_cast<int>(sets_->sets().size()), kernel(round));
+      if (!sets_->Check(round + 1 == rounds).ok()) return false;
+    }
+    return true;
+  }
+  static worker::RunnerReply Rest(int, Tensors&) { return evaluate::Ended(); }
+
   const admission::AdmittedBundle bundle_ = Example();
   evaluate::InProcessJudge judge_;
-  const evaluate::Seeds seeds_ = evaluate::SeedPool("a secret of sixteen bytes").Fresh();
+  evaluate::SeedPool pool_ = evaluate::SeedPool("a secret of sixteen bytes");
+  std::vector<evaluate::Seeds> seeds_;
   absl::Time now_ = absl::UnixEpoch();
   absl::Duration tick_ = absl::Microseconds(1);
   std::unique_ptr<JudgedSets> sets_;
@@ -62,10 +77,40 @@ TEST_F(JudgedSetsTest, HonestCallsPassAndSomeOfThemAreChecked) {
   for (int round = 0; round < 3; ++round) {
     ASSERT_TRUE(sets_->Refresh().ok());
     Call(3, evaluate::HonestGemm);
+    EXPECT_EQ(sets_->checked_calls(), 0u) << "between rounds nothing is compared";
     ASSERT_TRUE(sets_->Check(round == 2).ok()) << sets_->failure()->reason;
   }
-  EXPECT_GE(sets_->checked_calls(), 2u) << "one of the first round, one of the last";
+  EXPECT_GE(sets_->checked_calls(), 1u) << "one of the last round";
   EXPECT_EQ(sets_->renewed_sets(), 6u) << "a quick judge renews every set in every round";
+}
+
+TEST_F(JudgedSetsTest, HoweverManyCallsThereAreTheCheckedOnesAreFew) {
+  Make(4);
+  Rounds(25, [](int) { return evaluate::HonestGemm; });
+  EXPECT_LE(sets_->checked_calls(), JudgedSets::kMostKept);
+  EXPECT_GE(sets_->checked_calls(), JudgedSets::kMostKept / 2) << "of a hundred calls twenty-five are drawn";
+}
+
+// Each of the round's four calls is drawn with probability 1/4, and nearly none of those kept is put out again.
+TEST_F(JudgedSetsTest, RestingInOneRoundOfSixIsFoundOutTwoTimesOfThree) {
+  int found = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    Make(4);
+    found += !Rounds(6, [&](int round) -> FakeKernel { return round == trial % 5 ? Rest : evaluate::HonestGemm; });
+  }
+  EXPECT_GT(found, 24);
+  EXPECT_LT(found, 56);
+}
+
+TEST_F(JudgedSetsTest, SlowComparisonsEndWithTheBudget) {
+  Make(4);
+  for (int round = 0; round < 8; ++round) {
+    ASSERT_TRUE(sets_->Refresh().ok());
+    Call(4, evaluate::HonestGemm);
+    if (round == 7) tick_ = absl::Milliseconds(400);
+    ASSERT_TRUE(sets_->Check(round == 7).ok());
+  }
+  EXPECT_EQ(sets_->checked_calls(), JudgedSets::kFewestChecked);
 }
 
 TEST_F(JudgedSetsTest, LastCallsOfABlockHaveASetEach) {
@@ -75,11 +120,9 @@ TEST_F(JudgedSetsTest, LastCallsOfABlockHaveASetEach) {
   EXPECT_THAT(std::vector<uint32_t>(taken.end() - 3, taken.end()), UnorderedElementsAre(0, 1, 2));
 }
 
-TEST_F(JudgedSetsTest, KernelThatRestsIsFoundOutInTheFirstRound) {
+TEST_F(JudgedSetsTest, KernelThatRestsFromAnyRoundOnIsFoundOut) {
   Make(2);
-  ASSERT_TRUE(sets_->Refresh().ok());
-  Call(2, [](int, Tensors&) { return evaluate::Ended(); });
-  EXPECT_FALSE(sets_->Check(false).ok());
+  EXPECT_FALSE(Rounds(3, [](int round) -> FakeKernel { return round == 2 ? Rest : evaluate::HonestGemm; }));
   EXPECT_EQ(sets_->failure()->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
   EXPECT_THAT(sets_->failure()->reason, HasSubstr("right when it was evaluated"));
 }
@@ -112,8 +155,16 @@ TEST_F(JudgedSetsTest, SetThatNoCallWorkedOnIsNeverHeldAgainstTheCandidate) {
   }
 }
 
+TEST_F(JudgedSetsTest, JudgeThatKnowsOneAnswerChecksTheSetThatHoldsItAtOnce) {
+  Make(2, /*any_seed=*/false);
+  ASSERT_TRUE(sets_->Refresh().ok());
+  Call(2, Rest);
+  EXPECT_FALSE(sets_->Check(false).ok());
+  EXPECT_EQ(sets_->failure()->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
+}
+
 TEST_F(JudgedSetsTest, SlowJudgeRenewsFewerSetsAndChecksTheOneItKnows) {
-  Make(4);
+  Make(4, /*any_seed=*/false);
   ASSERT_TRUE(sets_->Refresh().ok());
   tick_ = absl::Milliseconds(400);  // everything takes that long from now on
   Call(4, evaluate::HonestGemm);
@@ -163,7 +214,8 @@ TEST_F(JudgedSetsTest, RingIsAsLargeAsTheMemoryThereIs) {
   JudgedSets::Options options;
   options.sets = 5;
   options.now = [] { return absl::Now(); };
-  JudgedSets sets(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds_, std::move(options));
+  const evaluate::Seeds seeds = pool_.Fresh();
+  JudgedSets sets(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds, std::move(options));
   ASSERT_TRUE(sets.Prepare().ok());
   EXPECT_EQ(sets.sets().size(), 2u);
 }

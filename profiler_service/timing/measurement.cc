@@ -18,7 +18,8 @@ void Append(std::vector<double>& to, const std::vector<double>& values) {
 
 Rules AnchorRules() {
   Rules rules;
-  rules.standard_error = 0.0007;
+  rules.half_width = 0.0014;
+  rules.budget = rules.time_cap;
   return rules;
 }
 
@@ -72,8 +73,9 @@ Stop Measurement::Decide(absl::Duration elapsed) const {
   if (is_void() && (blocks_ >= kFewBlocks || elapsed >= rules_.time_cap)) return Stop::kVoid;
   const bool quadruples_are_whole = logs_.size() % 2 == 0;
   if (quadruples_are_whole && !is_void()) {
-    if (Enough(rules_.samples) && estimate().standard_error <= rules_.standard_error) return Stop::kPrecise;
+    if (Enough(rules_.samples) && estimate().half_width() <= rules_.half_width) return Stop::kPrecise;
     if (Enough(rules_.slow_samples) && ClearlySlow()) return Stop::kSlow;
+    if (Enough(rules_.samples) && elapsed >= rules_.budget) return Stop::kTimeCap;
   }
   return elapsed >= rules_.time_cap ? Stop::kTimeCap : Stop::kGoOn;
 }

@@ -20,14 +20,18 @@ enum class Side { kCandidate, kBaseline };
 
 // When to stop, and how long a block is.
 struct Rules {
-  // Relative, of the ratio; of the candidate's median where there is no baseline.
-  double standard_error = 0.005;
+  // Half of the 95 % interval's width, relative to the ratio; of the candidate's median where there is no baseline. A
+  // measurement stops where it is as narrow as this.
+  double half_width = 0.01;
   // Kept samples of each side, at least.
   int samples = 50;
   // At least, once the ratio is clearly below `slow_ratio`: nobody needs three digits of it.
   int slow_samples = 5;
   double slow_ratio = 0.2;
-  // What a measurement may take; it ends with what it has.
+  // A measurement that has its samples and is not precise after this time ends all the same: a wider interval is still
+  // true, and a turn has an end.
+  absl::Duration budget = absl::Milliseconds(800);
+  // What a measurement may take at all; it ends with what it has.
   absl::Duration time_cap = absl::Seconds(15);
   // Of one block: samples that count, and those before them that do not. The first sample after a switch was 4 to 43 %
   // slow.
@@ -39,7 +43,7 @@ struct Rules {
   double most_void = 0.1;
 };
 
-// For an A/A anchor, whose ratio must be 1.000 ± 0.003, that is, four standard errors.
+// For an A/A anchor, whose ratio must be 1.000 ± 0.003, that is, twice the interval, and whose time is its own.
 Rules AnchorRules();
 
 struct BlockSize {
@@ -64,10 +68,11 @@ struct Block {
 
 enum class Stop {
   kGoOn,
-  // The standard error is small enough.
+  // The interval is narrow enough.
   kPrecise,
   // The candidate is clearly slower than a fifth of the baseline.
   kSlow,
+  // Either limit of time.
   kTimeCap,
   // Too large a share of the blocks is void.
   kVoid,

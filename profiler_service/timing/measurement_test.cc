@@ -67,6 +67,18 @@ TEST(Measurement, TimeCapEndsWhatIsNotPreciseYet) {
   EXPECT_EQ(measurement.Decide(absl::Seconds(15)), Stop::kTimeCap);
 }
 
+TEST(Measurement, BudgetEndsWhatHasItsSamplesAndIsNotPreciseYet) {
+  Measurement measurement(Rules(), true);
+  const absl::Duration budget = Rules().budget;
+  for (int round = 0; round < 8; ++round) {
+    EXPECT_EQ(measurement.Decide(budget), Stop::kGoOn) << "after " << round << " rounds";
+    measurement.Add({BlockOf(Side::kCandidate, 100 + 10 * (round / 2)), BlockOf(Side::kBaseline, 80)});
+  }
+  EXPECT_EQ(measurement.Decide(budget - absl::Milliseconds(1)), Stop::kGoOn);
+  EXPECT_EQ(measurement.Decide(budget), Stop::kTimeCap);
+  EXPECT_GT(measurement.estimate().half_width(), Rules().half_width);
+}
+
 TEST(SizeFor, ShortCallsGetWholeBlocksAndSlowOnesShortBlocks) {
   const auto size = [](absl::Duration call, int sets = 16) {
     const BlockSize size = SizeFor(Rules(), call, sets);

@@ -102,8 +102,9 @@ class Reporter {
 
   void Warnings() {
     if (conducted_.stop == Stop::kTimeCap) {
-      Warn(absl::StrFormat("ended by its time limit, with a standard error of %.2g %%",
-                           100 * timing_.relative_standard_error()));
+      const double reach = 100 * measured_.estimate().half_width();
+      Warn(std::isfinite(reach) ? absl::StrFormat("ended by its time limit; the interval is ± %.2g %%", reach)
+                                : std::string("ended by its time limit, without an interval"));
     }
     const double candidate = timing_.candidate_clock_mhz(), baseline = timing_.baseline_clock_mhz();
     if (candidate > 0 && baseline > 0 && std::abs(candidate / baseline - 1) > kClockAsymmetry) {

@@ -33,6 +33,9 @@ struct RatioEstimate {
   double high = 0;
   // Units that went in: quadruples A-B-B-A, or pairs where there are fewer than two quadruples.
   int units = 0;
+
+  // Half of the interval's width, relative to the ratio. Infinite or NaN where the interval is.
+  double half_width() const { return (high - low) / 2 / ratio; }
 };
 
 // The ratio of two programs measured in neighbouring blocks. `log_ratios[i]` is ln(median of one block / median of its

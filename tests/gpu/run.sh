@@ -49,6 +49,11 @@ if grep -qE "$pattern" <<<diagnose; then
   check "sanitizers and diagnoses of known candidates" $?
 fi
 
+if grep -qE "$pattern" <<<timing_aa; then
+  RUNS=4 bash "$(dirname "${BASH_SOURCE[0]}")/timing_aa.sh" "$package"
+  check "a candidate against itself" $?
+fi
+
 [[ $skipped == 0 ]] || echo "$skipped GPU tests skipped, for the reasons above"
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]

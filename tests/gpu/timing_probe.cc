@@ -25,7 +25,7 @@ namespace {
 struct Flags {
   std::string device = "cuda:0", bundle, workload, runner, against = "itself";
   int runs = 1, sets = 10;
-  double standard_error = 0.001;
+  double half_width = 0.002;
   double time_cap_seconds = 15;
 };
 
@@ -105,8 +105,12 @@ class Probe {
   }
 
   absl::Status MakeBaseline() {
-    const auto fill = [this](int set, int input, device::DeviceAddress address) {
-      return device_->Poison(address, TensorBytes(workload_.inputs(input)), static_cast<uint64_t>(100 * set + input));
+    const auto fill = [this](int set, absl::Span<const device::DeviceAddress> buffers) -> absl::Status {
+      for (int i = 0; i < workload_.inputs_size(); ++i) {
+        RETURN_IF_ERROR(device_->Poison(buffers[static_cast<size_t>(i)], TensorBytes(workload_.inputs(i)),
+                                        static_cast<uint64_t>(100 * set + i)));
+      }
+      return absl::OkStatus();
     };
     ASSIGN_OR_RETURN(std::unique_ptr<judge::Baseline> baseline, judge::MakeBaseline(workload_, *device_));
     ASSIGN_OR_RETURN(baseline_,
@@ -148,8 +152,8 @@ class Probe {
     ensemble.interludes = &interludes;
     ensemble.clock = [uuid = device_->info().uuid] { return ReadClock(uuid); };
     ensemble.now = [] { return SteadyNow(); };
-    ensemble.rules.standard_error = flags_.standard_error;
-    ensemble.rules.time_cap = absl::Seconds(flags_.time_cap_seconds);
+    ensemble.rules.half_width = flags_.half_width;
+    ensemble.rules.budget = ensemble.rules.time_cap = absl::Seconds(flags_.time_cap_seconds);
     ensemble.sets = flags_.sets;
     for (const v1::TensorSpec& output : workload_.outputs()) ensemble.around.written_bytes += TensorBytes(output);
     ensemble.around.written_bytes += 2.0 * 64e6;
@@ -199,7 +203,7 @@ int main(int argc, char** argv) {
   app.add_option("--against", flags.against, "itself, baseline or nothing")->capture_default_str();
   app.add_option("--runs", flags.runs)->capture_default_str();
   app.add_option("--sets", flags.sets, "sets of tensors")->capture_default_str();
-  app.add_option("--standard-error", flags.standard_error)->capture_default_str();
+  app.add_option("--half-width", flags.half_width, "of the 95 % interval, relative")->capture_default_str();
   app.add_option("--time-cap", flags.time_cap_seconds, "seconds of one measurement")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = sassay::timing::Probe(flags).Run();

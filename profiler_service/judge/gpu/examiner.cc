@@ -103,30 +103,46 @@ absl::StatusOr<std::shared_ptr<State>> Examiner::Make(const Workload& workload, 
 }
 
 absl::Status Examiner::Generate(State& state, const Definition& definition, uint64_t seed) {
-  const Workload& workload = state.workload_;
-  ASSIGN_OR_RETURN(const Distribution distribution, ParseDistribution(state.distribution_));
+  std::vector<device::DeviceAddress> buffers;
+  for (const TensorSpec& spec : state.workload_.inputs()) {
+    state.inputs_.emplace_back();
+    if (!spec.scalar()) {
+      ASSIGN_OR_RETURN(state.inputs_.back(), kernels_->Allocate(TensorBytes(spec), spec.name()));
+    }
+    buffers.push_back(state.inputs_.back().address());
+  }
+  return GenerateAt(state.workload_, definition, seed, state.distribution_, buffers, state.reference_.get());
+}
+
+absl::Status Examiner::GenerateAt(const Workload& workload, const Definition& definition, uint64_t seed,
+                                  absl::string_view distribution, absl::Span<const device::DeviceAddress> buffers,
+                                  const Reference* reference) {
+  ASSIGN_OR_RETURN(const Distribution values, ParseDistribution(distribution));
   const std::map<std::string, int64_t> axes(workload.axes().begin(), workload.axes().end());
-  ASSIGN_OR_RETURN(const auto indices, GenerateIndices(definition, workload, seed, distribution));
+  ASSIGN_OR_RETURN(const auto indices, GenerateIndices(definition, workload, seed, values));
   std::vector<Tensor> tensors;
   for (int i = 0; i < workload.inputs_size(); ++i) {
     const TensorSpec& spec = workload.inputs(i);
-    Tensor tensor;
+    Tensor& tensor = tensors.emplace_back();
     ASSIGN_OR_RETURN(tensor.element, ElementOf(spec.dtype()));
-    state.inputs_.emplace_back();
+    if (spec.scalar()) continue;
+    tensor.address = buffers[static_cast<size_t>(i)];
     if (const auto index = indices.find(i); index != indices.end()) {
-      ASSIGN_OR_RETURN(state.inputs_.back(), kernels_->Upload(index->second, spec.name()));
-      tensor.address = state.inputs_.back().address();
-    } else if (!spec.scalar()) {
-      ASSIGN_OR_RETURN(const IntegerRange range, RangeOf(definition, spec, axes));
-      ASSIGN_OR_RETURN(state.inputs_.back(), kernels_->Allocate(TensorBytes(spec), spec.name()));
-      tensor.address = state.inputs_.back().address();
-      RETURN_IF_ERROR(
-          GenerateTensor(*kernels_, spec, seed, static_cast<uint32_t>(i), distribution, range, tensor.address));
+      RETURN_IF_ERROR(kernels_->device().Write(tensor.address, index->second));
+      continue;
     }
-    tensors.push_back(tensor);
+    ASSIGN_OR_RETURN(const IntegerRange range, RangeOf(definition, spec, axes));
+    RETURN_IF_ERROR(GenerateTensor(*kernels_, spec, seed, static_cast<uint32_t>(i), values, range, tensor.address));
   }
   RETURN_IF_ERROR(kernels_->Finish());
-  return state.reference_ == nullptr ? absl::OkStatus() : state.reference_->Complete(*kernels_, tensors);
+  return reference == nullptr ? absl::OkStatus() : reference->Complete(*kernels_, tensors);
+}
+
+absl::Status Examiner::WriteInputs(const Workload& workload, uint64_t seed, absl::string_view distribution,
+                                   absl::Span<const device::DeviceAddress> buffers) {
+  ASSIGN_OR_RETURN(const Definition* definition, DefinitionOf(workload));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Reference> reference, MakeReference(workload));
+  return WithRoom([&] { return GenerateAt(workload, *definition, seed, distribution, buffers, reference.get()); });
 }
 
 absl::Status Examiner::WriteInput(const State& state, int tensor, device::DeviceAddress buffer) {
@@ -199,6 +215,13 @@ absl::Status Examiner::Compare(State& state, absl::Span<const SeenTensor> seen, 
   if (numerics.outputs_size() == state.workload_.outputs_size()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(state.workload_.name(), " has ", state.workload_.outputs_size(),
                                                  " outputs, the plan declares ", numerics.outputs_size()));
+}
+
+absl::Status Examiner::CheckInputs(const State& state, absl::Span<const SeenTensor> seen, JudgeReply& reply) {
+  for (const SeenTensor& tensor : seen) {
+    if (!tensor.output) RETURN_IF_ERROR(CheckInput(state, tensor, reply));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Examiner::CheckInput(const State& state, const SeenTensor& seen, JudgeReply& reply) {

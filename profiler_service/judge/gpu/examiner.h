@@ -77,12 +77,20 @@ class Examiner {
   absl::StatusOr<std::shared_ptr<State>> Get(const sassay::v1::Workload& workload, uint64_t seed,
                                              absl::string_view distribution);
 
+  // Writes the inputs of (workload, seed, distribution) to `buffers`, one for each input (0 for a scalar), and keeps
+  // nothing of them.
+  absl::Status WriteInputs(const sassay::v1::Workload& workload, uint64_t seed, absl::string_view distribution,
+                           absl::Span<const device::DeviceAddress> buffers);
+
   // Copies an input of the state to a buffer.
   absl::Status WriteInput(const State& state, int tensor, device::DeviceAddress buffer);
 
   // Fills in numerics and findings. FAILED_PRECONDITION if the reference is a kernel whose outputs were not handed in,
   // INTERNAL if it is no number where it must be one.
   absl::Status Compare(State& state, absl::Span<const SeenTensor> seen, sassay::worker::JudgeReply& reply);
+
+  // The part of Compare that is about inputs; outputs among `seen` are passed over.
+  absl::Status CheckInputs(const State& state, absl::Span<const SeenTensor> seen, sassay::worker::JudgeReply& reply);
 
   // Outputs of the approved reference kernel, in order, as they lie in a case's buffers.
   absl::Status AdoptOutputs(State& state, const std::vector<device::DeviceAddress>& outputs);
@@ -102,6 +110,9 @@ class Examiner {
   absl::StatusOr<std::shared_ptr<State>> Make(const sassay::v1::Workload& workload, uint64_t seed,
                                               absl::string_view distribution);
   absl::Status Generate(State& state, const Definition& definition, uint64_t seed);
+  absl::Status GenerateAt(const sassay::v1::Workload& workload, const Definition& definition, uint64_t seed,
+                          absl::string_view distribution, absl::Span<const device::DeviceAddress> buffers,
+                          const Reference* reference);
   absl::Status Expect(State& state);
   absl::Status AskLibrary(State& state);
   absl::Status CheckFinite(const State& state);
