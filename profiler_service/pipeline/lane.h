@@ -16,6 +16,7 @@
 #include "profiler_service/sanitize/sanitize.h"
 #include "profiler_service/timing/timing.h"
 #include "profiler_service/wire/kill_switch.h"
+#include "profiler_service/wire/runner_pool.h"
 #include "profiler_service/wire/worker.pb.h"
 
 namespace sassay::pipeline {
@@ -38,6 +39,9 @@ class Lane {
   virtual absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) = 0;
   // NCU or DEBUG; the caller holds the lease exclusively.
   virtual absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) = 0;
+  // While what it returns lives, runners that were used up are not replaced: a job that is about to be timed would wait
+  // for them. Null on a lane without spares.
+  virtual std::unique_ptr<wire::RunnerPool::NoRefill> HoldRefill() { return nullptr; }
   // The caller holds the lease exclusively.
   virtual absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) = 0;
   // Whether the judge answers, after a new start if need be, and a fresh runner comes up: asked before a candidate is

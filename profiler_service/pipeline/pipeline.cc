@@ -3,6 +3,7 @@
 #include "profiler_service/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <utility>
 
@@ -38,6 +39,9 @@ using verdict::Failure;
 constexpr absl::Duration kShortestEmulatedDeadline = absl::Seconds(20);
 constexpr absl::Duration kLongestEmulatedDeadline = absl::Minutes(5);
 
+// What the job may be held up by when nobody wants the disassembly in the end.
+constexpr absl::Duration kDisassemblyAhead = absl::Seconds(5);
+
 // What a CPU reference surely makes in a second, and the longest it may take (--reference-seconds).
 constexpr EmulatorSpeed kReferenceSpeed{1e9, 1e9};
 constexpr absl::Duration kReferenceLimit = absl::Seconds(60);
@@ -65,6 +69,7 @@ class JobRun {
                [this](StageReport& report) { CollectEvidence(report); });
       RunStage(sassay::v1::STAGE_TIMING, WantsMore(sassay::v1::STAGE_TIMING),
                [this](StageReport& report) { Time(report); });
+      hold_.reset();
       // Not among the stages of those who did not ask for it.
       if (Goes() && job_.request.diagnose_size() > 0) {
         RunStage(sassay::v1::STAGE_DIAGNOSE, true, [this](StageReport& report) { Diagnose(report); });
@@ -378,6 +383,8 @@ class JobRun {
   // ---- sanitize: is it safe? ----
 
   void Sanitize(StageReport& report) {
+    // nvdisasm takes about as long as the sanitizer, and no GPU.
+    if (WantsMore(sassay::v1::STAGE_EVIDENCE) && !lane_->emulated()) DisassembleAhead();
     SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline(), EvaluateFailure() == nullptr};
     verdict::SanitizeSeen& seen = seen_.sanitize.emplace(RunSanitize(ThisJob(), wish, report));
     seen.diagnostic = EvaluateFailure() != nullptr;
@@ -390,6 +397,13 @@ class JobRun {
     }
     if (!seen.convicting.empty()) return Finish(report, StageReport::FAILED, seen.convicting.front().message());
     if (!seen.unavailable.empty()) Finish(report, StageReport::UNAVAILABLE, seen.unavailable);
+  }
+
+  // Evidence finds the result in the disassembler's memory.
+  void DisassembleAhead() {
+    disassembly_ = std::async(std::launch::async, [this] {
+      parts_.disassemble(bundle_->bundle().cubin(), kDisassemblyAhead).status().IgnoreError();
+    });
   }
 
   sassay::v1::SanitizePolicy Policy() const {
@@ -424,6 +438,7 @@ class JobRun {
   void CollectEvidence(StageReport& report) {
     const auto lease = Lease(DeviceLease::Mode::kShared);
     if (!lease.ok()) return Finish(report, StageReport::UNAVAILABLE, lease.status().message());
+    if (WantsMore(sassay::v1::STAGE_TIMING)) hold_ = lane_->HoldRefill();
     const auto workers = lane_->MakeWorkers(kill_switch_);
     evidence::ExecutedEvidence result = Count(*workers);
     if (result.failure().has_value() && evaluate::IsLostWorker(*result.failure()) && Goes()) {
@@ -495,6 +510,7 @@ class JobRun {
   absl::StatusOr<verdict::TimingSeen> TimeOnce() {
     const auto workers = lane_->MakeWorkers(kill_switch_);
     timing::TimingRequest request;
+    request.rules.budget = parts_.timing_budget;
     const timing::JudgedSets::Options ring = SetsToTime(request.rules);
     timing::JudgedSets sets(*bundle_, workers->judge(), deadline_, *seeds_, ring);
     if (absl::Status prepared = sets.Prepare(); !prepared.ok()) {
@@ -588,6 +604,8 @@ class JobRun {
   absl::Duration evaluated_;                   // device time of all its calls
   std::vector<evidence::HotInstruction> hot_;  // as evidence counted them
   verdict::Observations seen_;
+  std::unique_ptr<wire::RunnerPool::NoRefill> hold_;  // from evidence to the end of timing
+  std::future<void> disassembly_;                     // last: it reads the bundle
 };
 
 }  // namespace

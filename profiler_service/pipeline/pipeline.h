@@ -26,6 +26,7 @@
 #include "profiler_service/pipeline/job.h"
 #include "profiler_service/pipeline/lane.h"
 #include "profiler_service/pipeline/lanes.h"
+#include "profiler_service/timing/measurement.h"
 
 namespace sassay::pipeline {
 
@@ -55,6 +56,8 @@ struct PipelineParts {
   EmulatorSpeed emulator_speed;
   // Of one request to a GPU; on an emulated device four times the estimate, between 20 s and 5 min.
   absl::Duration device_deadline = absl::Seconds(10);
+  // Of the samples of one timing (timing::Rules::budget).
+  absl::Duration timing_budget = timing::Rules().budget;
   // No stage shares its device (--exclusive).
   bool exclusive = false;
   // How often a lane on which no runner comes up is tried again.

@@ -96,6 +96,7 @@ ProcessLane::ProcessLane(std::string specification, std::unique_ptr<JudgeSupervi
   // CUPTI takes 0.1 s to start, beside the context's 0.3 s.
   if (judge_->device().kind() == "cuda") {
     pool_.Keep(specification_, sassay::worker::RUN_MODE_COUNTED, std::min(spares, 1u));
+    pool_.Keep(specification_, sassay::worker::RUN_MODE_TIMED, std::min(spares, 1u));
   }
 }
 
@@ -111,6 +112,10 @@ absl::StatusOr<diagnose::Diagnosed> ProcessLane::Diagnose(sassay::v1::Diagnosis 
   if (kind == sassay::v1::DIAGNOSIS_NCU) return diagnose::ProfileWithNcu(run, pool_, tools_.ncu);
   if (kind == sassay::v1::DIAGNOSIS_DEBUG) return diagnose::DebugFault(run, pool_, tools_.cuda_gdb);
   return diagnose::Unavailable(absl::StrCat("a device cannot give ", sassay::v1::Diagnosis_Name(kind)));
+}
+
+std::unique_ptr<wire::RunnerPool::NoRefill> ProcessLane::HoldRefill() {
+  return std::make_unique<wire::RunnerPool::NoRefill>(pool_, specification_);
 }
 
 absl::StatusOr<verdict::TimingSeen> ProcessLane::Time(const timing::TimingRequest& request) {

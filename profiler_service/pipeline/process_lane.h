@@ -30,6 +30,7 @@ class ProcessLane : public Lane {
   std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch& kill_switch) override;
   absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override;
   absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) override;
+  std::unique_ptr<wire::RunnerPool::NoRefill> HoldRefill() override;
   absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override;
   absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) override;
 

@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/toolchain/toolchain.h"
 #include "common/toolchain/vendor_libraries.h"
+#include "profiler_service/evidence/disassembly_cache.h"
 #include "profiler_service/pipeline/process_lane.h"
 #include "profiler_service/wire/gpu_nodes.h"
 
@@ -73,9 +74,13 @@ absl::StatusOr<std::string> TrustedBundle(const std::vector<std::filesystem::pat
 
 evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain,
                                       const absl::optional<AllowUnsandboxed>& unsandboxed) {
-  return [toolchain, unsandboxed](absl::string_view cubin, absl::Duration timeout) -> absl::StatusOr<Disassembly> {
+  const auto run = [toolchain, unsandboxed](absl::string_view cubin,
+                                            absl::Duration timeout) -> absl::StatusOr<Disassembly> {
     RETURN_IF_ERROR(toolchain.status());
     return DisassembleWithLines(*toolchain, cubin, timeout, unsandboxed.has_value() ? &*unsandboxed : nullptr);
+  };
+  return [cache = std::make_shared<evidence::DisassemblyCache>(run)](absl::string_view cubin, absl::Duration timeout) {
+    return cache->Get(cubin, timeout);
   };
 }
 
@@ -119,6 +124,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.catalog = options.catalog;
   parts.usual_run_deadline = options.usual_run_deadline;
   parts.device_deadline = options.device_deadline;
+  parts.timing_budget = options.timing_budget;
   parts.exclusive = options.exclusive;
   parts.default_sanitize = options.sanitize;
   parts.barred_digests_file = options.state / "barred_digests";

@@ -52,6 +52,7 @@ struct ServicePipelineOptions {
   uint32_t jobs_per_device = 0;
   // As PipelineParts has them.
   absl::Duration device_deadline = absl::Seconds(10);
+  absl::Duration timing_budget = timing::Rules().budget;
   bool exclusive = false;
 };
 

@@ -129,6 +129,16 @@ TEST(RunnerPool, QuietDeviceStillServesCallers) {
   EXPECT_TRUE(pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
 }
 
+TEST(RunnerPool, NoSpareIsStartedWhileSomebodyHoldsRefills) {
+  RunnerPool pool(FakeRunnerOptions());
+  auto hold = std::make_unique<RunnerPool::NoRefill>(pool, "cuda:broken");
+  pool.Keep("cuda:broken", worker::RUN_MODE_PLAIN, 1);
+  { const RunnerPool::Quiet quiet(pool, "cuda:broken"); }
+  EXPECT_EQ(pool.deaths(), 0u) << "each start would be one";
+  hold.reset();
+  while (pool.deaths() == 0) std::this_thread::yield();
+}
+
 TEST(KillSwitch, EndsAPendingCallWithinASecondAndEveryLaterOne) {
   RunnerPool pool(FakeRunnerOptions());
   KillSwitch kill_switch;

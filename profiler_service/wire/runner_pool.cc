@@ -231,23 +231,27 @@ void RunnerPool::Refill(const std::string& device) {
   }
 }
 
-RunnerPool::Quiet::Quiet(RunnerPool& pool, std::string device, KillSwitch* kill_switch)
-    : pool_(pool), device_(std::move(device)) {
-  bool cancelled = false;
-  const KillSwitch::Guard guard(kill_switch, [this, &cancelled] {
-    absl::MutexLock lock(&pool_.mutex_);
-    cancelled = true;
-    pool_.changed_.SignalAll();
-  });
+RunnerPool::NoRefill::NoRefill(RunnerPool& pool, std::string device) : pool_(pool), device_(std::move(device)) {
   absl::MutexLock lock(&pool_.mutex_);
   ++pool_.quiet_[device_];
-  while (pool_.busy_.count(device_) != 0 && !cancelled) pool_.changed_.Wait(&pool_.mutex_);
 }
 
-RunnerPool::Quiet::~Quiet() {
+RunnerPool::NoRefill::~NoRefill() {
   absl::MutexLock lock(&pool_.mutex_);
   if (--pool_.quiet_[device_] == 0) pool_.quiet_.erase(device_);
   pool_.changed_.SignalAll();
+}
+
+RunnerPool::Quiet::Quiet(RunnerPool& pool, std::string device, KillSwitch* kill_switch)
+    : no_refill_(pool, std::move(device)) {
+  bool cancelled = false;
+  const KillSwitch::Guard guard(kill_switch, [&pool, &cancelled] {
+    absl::MutexLock lock(&pool.mutex_);
+    cancelled = true;
+    pool.changed_.SignalAll();
+  });
+  absl::MutexLock lock(&pool.mutex_);
+  while (pool.busy_.count(no_refill_.device()) != 0 && !cancelled) pool.changed_.Wait(&pool.mutex_);
 }
 
 }  // namespace sassay::wire

@@ -90,18 +90,29 @@ class RunnerPool {
   // Runners that could not start, and spares that died while they waited.
   uint64_t deaths() const { return deaths_; }
 
+  // While it lives no start of a spare begins on `device`: what is about to be timed shall not wait for its end.
+  class NoRefill {
+   public:
+    NoRefill(RunnerPool& pool, std::string device);
+    ~NoRefill();
+    NoRefill(const NoRefill&) = delete;
+    NoRefill& operator=(const NoRefill&) = delete;
+
+    const std::string& device() const { return device_; }
+
+   private:
+    RunnerPool& pool_;
+    const std::string device_;
+  };
+
   // While it lives no spare is started or ended on `device`: a context that comes or goes disturbs what is being timed.
   // Waits for a spare that is being started there, but not once the switch (may be null) is pulled.
   class Quiet {
    public:
     Quiet(RunnerPool& pool, std::string device, KillSwitch* kill_switch = nullptr);
-    ~Quiet();
-    Quiet(const Quiet&) = delete;
-    Quiet& operator=(const Quiet&) = delete;
 
    private:
-    RunnerPool& pool_;
-    const std::string device_;
+    const NoRefill no_refill_;
   };
 
  private:

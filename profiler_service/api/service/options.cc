@@ -132,6 +132,9 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
 void AddDevices(CLI::App& app, ServiceOptions& options) {
   AddDuration(app, "--device-deadline", options.device_deadline,
               "On a GPU: what one call of a candidate may take before it counts as hanging; below 2s nobody is blamed");
+  AddDuration(
+      app, "--timing-budget", options.timing_budget,
+      "On a GPU: when the samples of a timing end that is not yet known to 1 %; a longer time narrows its interval");
   app.add_option("--jobs-per-device", options.jobs_per_device,
                  "Candidates that share a device, each in a stage of its own; 0: 4 on a GPU, 2 on an emulated device")
       ->capture_default_str();

@@ -35,6 +35,8 @@ struct ServiceOptions {
 
   // What a GPU gives one request of a candidate (setup, one call).
   absl::Duration device_deadline = absl::Seconds(10);
+  // What the samples of one timing may take once there are enough of them (timing::Rules::budget).
+  absl::Duration timing_budget = absl::Milliseconds(800);
   // 0: 4 on a GPU, 2 on an emulated device.
   uint32_t jobs_per_device = 0;
   uint32_t spare_runners = 1;

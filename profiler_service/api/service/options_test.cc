@@ -66,6 +66,7 @@ TEST_F(OptionsTest, DurationsAndSizesCarryUnits) {
 TEST_F(OptionsTest, HowDevicesAreSharedIsSaidByFlags) {
   const ServiceOptions usual = Parse({}).options;
   EXPECT_EQ(usual.device_deadline, absl::Seconds(10));
+  EXPECT_EQ(usual.timing_budget, absl::Milliseconds(800));
   EXPECT_FALSE(usual.exclusive);
   EXPECT_EQ(usual.judge_cache_share, 0.25);
   EXPECT_EQ(Parse({"--judge-cache-share", "0"}).options.judge_cache_share, 0);
@@ -73,6 +74,7 @@ TEST_F(OptionsTest, HowDevicesAreSharedIsSaidByFlags) {
   const ServiceOptions said =
       Parse({"--device-deadline", "3s", "--jobs-per-device", "1", "--spare-runners", "0", "--exclusive"}).options;
   EXPECT_EQ(said.device_deadline, absl::Seconds(3));
+  EXPECT_EQ(Parse({"--timing-budget", "5s"}).options.timing_budget, absl::Seconds(5));
   EXPECT_EQ(said.jobs_per_device, 1u);
   EXPECT_EQ(said.spare_runners, 0u);
   EXPECT_TRUE(said.exclusive);

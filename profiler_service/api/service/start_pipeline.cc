@@ -26,6 +26,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.sanitize = options.sanitize;
   parts.usual_run_deadline = options.queue.default_run_deadline;
   parts.device_deadline = options.device_deadline;
+  parts.timing_budget = options.timing_budget;
   parts.jobs_per_device = options.jobs_per_device;
   parts.spares = options.spare_runners;
   parts.exclusive = options.exclusive;
