@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 
 namespace sassay::timing {
@@ -15,6 +16,7 @@ namespace {
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 // One stretch of such calls is warm-up enough.
 constexpr absl::Duration kSlowCall = absl::Milliseconds(100);
+constexpr int kMostWarmUpCalls = 4000;
 constexpr double kLongestCallNs = 1e13;
 
 bool AreTimes(const std::vector<double>& samples) {
@@ -51,37 +53,45 @@ class Conductor {
     if (with_.baseline != nullptr) RETURN_IF_ERROR(Steady(Side::kBaseline));
     const double call_ns =
         std::max(candidate_wall_.warm_call_ns(), with_.baseline != nullptr ? baseline_wall_.warm_call_ns() : 0);
-    result_.size = SizeFor(with_.rules, absl::Nanoseconds(call_ns), with_.sets);
+    result_.size = SizeFor(with_.rules, absl::Nanoseconds(call_ns), with_.interludes->ring());
     return absl::OkStatus();
   }
 
-  // Until two stretches in a row run at one clock.
+  // Until two stretches in a row run at one clock. How many calls the first one made is the program's word; the later
+  // ones are of a number that it is told, so that what they took bounds its speed from outside.
   absl::Status Steady(Side side) {
-    double clock = 0;
-    for (int i = 0; i < kMostWarmUps; ++i) {
-      ASSIGN_OR_RETURN(const double next, WarmUp(side, kWarmUpCalls, kWarmUpTime));
-      const bool steady = next <= 0 || (clock > 0 && std::abs(next / clock - 1) < kSteadyClock);
-      if (steady || wall(side).warm_call_ns() > absl::ToDoubleNanoseconds(kSlowCall)) break;
-      clock = next;
+    ASSIGN_OR_RETURN(WarmUpReport latest, WarmUp(side, kWarmUpCalls, kWarmUpTime));
+    const absl::Duration call = (idle_since_ - warm_up_began_) / std::max(latest.calls, 1);
+    if (call > kSlowCall) {
+      wall(side).AddWarmUp(latest.calls, idle_since_ - warm_up_began_);
+      return absl::OkStatus();
+    }
+    // One call, and then so many that any number which the device's queue takes at a time goes into them.
+    const int eights = static_cast<int>(kWarmUpTime / std::max(8 * call, absl::Nanoseconds(100)));
+    const int calls = 1 + 8 * std::clamp(eights, 1, kMostWarmUpCalls / 8);
+    for (int i = 1; i < kMostWarmUps; ++i) {
+      ASSIGN_OR_RETURN(const WarmUpReport next, WarmUp(side, calls, absl::ZeroDuration()));
+      wall(side).AddWarmUp(calls, idle_since_ - warm_up_began_);
+      if (next.clock_mhz <= 0 || std::abs(next.clock_mhz / latest.clock_mhz - 1) < kSteadyClock) break;
+      latest = next;
     }
     return absl::OkStatus();
   }
 
-  // Answers the clock it ran at.
-  absl::StatusOr<double> WarmUp(Side side, int calls, absl::Duration at_least) {
-    const absl::Time begin = with_.now();
+  absl::StatusOr<WarmUpReport> WarmUp(Side side, int calls, absl::Duration at_least) {
+    warm_up_began_ = with_.now();
     ASSIGN_OR_RETURN(const WarmUpReport report, program(side).WarmUp(calls, at_least, kLongestWarmUp));
     idle_since_ = with_.now();
-    wall(side).AddWarmUp(report.calls, idle_since_ - begin);
-    return report.clock_mhz;
+    return report;
   }
 
+  // Warm before the inputs are there: a call that is not timed could do what the timed ones should.
   absl::Status Round() {
-    RETURN_IF_ERROR(with_.interludes->Refresh());
     const std::vector<Side> sides = result_.measurement.NextRound();
     if (const absl::Duration pause = with_.now() - idle_since_; pause > kPause) {
       RETURN_IF_ERROR(WarmUp(sides.front(), 1, std::min(pause, kWarmUpTime)).status());
     }
+    RETURN_IF_ERROR(with_.interludes->Refresh());
     std::vector<Block> round;
     for (const Side side : sides) {
       ASSIGN_OR_RETURN(Block block, RunBlock(side));
@@ -102,6 +112,8 @@ class Conductor {
     block.clock_mhz = report.clock_mhz;
     block.void_reason = WhyVoid(side, report, idle_since_ - begin, ReasonsBetween(before, clock_));
     const size_t dropped = std::min(report.samples_ns.size(), static_cast<size_t>(result_.size.dropped));
+    block.mean_ns = std::accumulate(report.samples_ns.begin(), report.samples_ns.end(), 0.0) /
+                    std::max<double>(static_cast<double>(report.samples_ns.size()), 1);
     block.samples_ns.assign(report.samples_ns.begin() + static_cast<std::ptrdiff_t>(dropped), report.samples_ns.end());
     return block;
   }
@@ -138,6 +150,17 @@ class Conductor {
     if (samples.empty()) return;
     result_.implausible = candidate_wall_.Implausible(
         Median(samples), with_.baseline != nullptr ? &baseline_wall_ : nullptr, with_.around);
+    if (result_.implausible.empty()) result_.implausible = Uneven();
+  }
+
+  std::string Uneven() const {
+    const double uneven = result_.measurement.unevenness(Side::kCandidate);
+    const double usual = std::max(result_.measurement.unevenness(Side::kBaseline), 1.0);
+    if (uneven <= kMostUneven * usual) return "";
+    return absl::StrFormat(
+        "a few calls took the time of many: all calls of a block took %.2f times its median on average (the baseline's "
+        "%.2f)",
+        uneven, usual);
   }
 
   const Ensemble& with_;
@@ -145,7 +168,7 @@ class Conductor {
   WallRecord candidate_wall_, baseline_wall_;
   ClockReading clock_;
   bool started_clock_ = false;
-  absl::Time start_, idle_since_;
+  absl::Time start_, idle_since_, warm_up_began_;
 };
 
 }  // namespace

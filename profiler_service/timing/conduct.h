@@ -47,8 +47,10 @@ class TimedProgram {
 class Interludes {
  public:
   virtual ~Interludes() = default;
-  // New inputs and poisoned outputs for every set of tensors.
+  // New inputs and poisoned outputs for every set of tensors. No call is made between this and a block's first one.
   virtual absl::Status Refresh() = 0;
+  // Sets of tensors that the candidate's calls go round. Valid after Refresh.
+  virtual int ring() const = 0;
   // Perhaps compares outputs of the round that has just ended, as a secret seed decides; `last`: nothing comes after.
   virtual absl::Status Check(bool last) = 0;
 };
@@ -59,7 +61,8 @@ struct Conducted {
 
   Stop stop = Stop::kGoOn;
   Measurement measurement;
-  // What device times and wall times say together; empty if they agree.
+  // What device times and wall times say together, or that a few slow calls hold the time of many fast ones; empty if
+  // nothing is wrong with them.
   std::string implausible;
   // Union over all blocks, void ones included.
   uint64_t clock_event_reasons = 0;
@@ -83,8 +86,6 @@ struct Ensemble {
   // SteadyNow.
   std::function<absl::Time()> now;
   Rules rules;
-  // Sets of tensors that the candidate has.
-  int sets = 1;
   Surroundings around;
 };
 
@@ -97,6 +98,10 @@ inline constexpr absl::Duration kWarmUpTime = absl::Milliseconds(25);
 inline constexpr absl::Duration kLongestWarmUp = absl::Seconds(1);
 inline constexpr int kMostWarmUps = 4;
 inline constexpr double kSteadyClock = 0.01;
+// The mean of all samples of a block, dropped ones included, over the median of those that count: of the candidate at
+// most so many times the baseline's. A kernel that does the work of many calls in one of them, and rests in the
+// others, has a fast median and a mean that tells.
+inline constexpr double kMostUneven = 1.1;
 // A measurement that was void or at odds with the wall (a host that was busy) is tried so often in all.
 inline constexpr int kMeasurements = 3;
 

@@ -26,6 +26,9 @@ class FakeGpu {
   double noise = 0.005;
   absl::Duration around_a_sample = absl::Microseconds(150);
 
+  // What happened, in order: "new inputs", "warm-up", "block".
+  std::vector<std::string> log;
+
   absl::Time now() const { return start_ + passed_; }
   absl::Duration passed() const { return passed_; }
   void Pass(absl::Duration duration) {
@@ -63,13 +66,17 @@ class FakeProgram : public TimedProgram {
   std::function<double(double)> report = [](double ns) { return ns; };
   double first_sample_factor = 1;
   int warm_calls_factor = 1;
+  // Of its work, what it does in the n-th call of a block, and in a call of a warm-up.
+  std::function<double(int)> share = [](int) { return 1.0; };
+  double warm_share = 1;
   int blocks = 0;
 
   absl::StatusOr<WarmUpReport> WarmUp(int calls, absl::Duration at_least, absl::Duration at_most) override {
+    gpu_.log.push_back("warm-up");
     const absl::Time begin = gpu_.now();
     WarmUpReport warm;
     while ((warm.calls < calls || gpu_.now() - begin < at_least) && (warm.calls == 0 || gpu_.now() - begin < at_most)) {
-      gpu_.Call(call_ns_);
+      gpu_.Call(call_ns_ * warm_share);
       ++warm.calls;
     }
     warm.calls *= warm_calls_factor;
@@ -79,11 +86,12 @@ class FakeProgram : public TimedProgram {
 
   absl::StatusOr<BlockReport> RunBlock(const BlockSize& size) override {
     ++blocks;
+    gpu_.log.push_back("block");
     BlockReport block;
     gpu_.Pass(absl::Microseconds(200));
     for (int i = 0; i < size.dropped + size.kept; ++i) {
       gpu_.Pass(gpu_.around_a_sample);
-      block.samples_ns.push_back(report(gpu_.Call(call_ns_ * (i == 0 ? first_sample_factor : 1))));
+      block.samples_ns.push_back(report(gpu_.Call(call_ns_ * share(i) * (i == 0 ? first_sample_factor : 1))));
     }
     block.clock_mhz = gpu_.clock(gpu_.passed());
     return block;
@@ -96,13 +104,26 @@ class FakeProgram : public TimedProgram {
 
 class FakeInterludes : public Interludes {
  public:
-  absl::Status Refresh() override { return ++refreshes, absl::OkStatus(); }
+  explicit FakeInterludes(FakeGpu& gpu) : gpu_(gpu) {}
+
+  // What a check takes.
+  absl::Duration pause;
+
+  absl::Status Refresh() override {
+    gpu_.log.push_back("new inputs");
+    return ++refreshes, absl::OkStatus();
+  }
   absl::Status Check(bool last) override {
+    gpu_.Pass(pause);
     ++checks;
     last_checks += last;
     return checks == wrong_at ? absl::AbortedError("wrong outputs") : absl::OkStatus();
   }
+  int ring() const override { return 10; }
   int refreshes = 0, checks = 0, last_checks = 0, wrong_at = 0;
+
+ private:
+  FakeGpu& gpu_;
 };
 
 class ConductTest : public testing::Test {
@@ -115,7 +136,6 @@ class ConductTest : public testing::Test {
     ensemble.clock = [this] { return gpu_.Read(); };
     ensemble.now = [this] { return gpu_.now(); };
     ensemble.rules = rules;
-    ensemble.sets = 10;
     ensemble.around.written_bytes = 200e6;
     return Conduct(ensemble);
   }
@@ -125,7 +145,7 @@ class ConductTest : public testing::Test {
   FakeProgram candidate_{gpu_, 800e3};
   FakeProgram same_{gpu_, 800e3};
   FakeProgram three_percent_faster_{gpu_, 776e3};
-  FakeInterludes interludes_;
+  FakeInterludes interludes_{gpu_};
   TimedProgram* ensemble_candidate_ = &candidate_;
 };
 
@@ -300,6 +320,36 @@ TEST_F(ConductTest, InputsAreNewInEveryRoundAndTheLastRoundIsAnnounced) {
   EXPECT_EQ(interludes_.checks, candidate_.blocks);
   EXPECT_EQ(interludes_.refreshes, candidate_.blocks + 1);
   EXPECT_EQ(interludes_.last_checks, 1);
+}
+
+TEST_F(ConductTest, NoCallIsMadeBetweenNewInputsAndTheSamples) {
+  interludes_.pause = absl::Milliseconds(30);  // so that the candidate is warmed up again
+  ASSERT_TRUE(Measure(&same_).ok());
+  const auto first_block = std::find(gpu_.log.begin(), gpu_.log.end(), "block");
+  EXPECT_GT(std::count(first_block, gpu_.log.end(), "warm-up"), 0);
+  for (auto event = first_block - 1; event != gpu_.log.end(); ++event) {
+    if (*event == "new inputs") EXPECT_EQ(*(event + 1), "block");
+  }
+}
+
+// Seven calls of eight rest, and one, which counts or does not, does the work of all.
+TEST_F(ConductTest, WorkOfManyCallsInOneIsNoTime) {
+  for (const int busy : {0, 1, 5}) {
+    candidate_.share = [busy](int call) { return call == busy ? 10.0 : 0.01; };
+    candidate_.warm_share = 0.01;
+    const auto conducted = Measure(&same_);
+    ASSERT_TRUE(conducted.ok()) << conducted.status();
+    EXPECT_TRUE(absl::StrContains(conducted->implausible, "a few calls took the time of many"))
+        << busy << ": " << conducted->implausible;
+  }
+}
+
+TEST_F(ConductTest, WorkOfAFifthOfTheCallsInOneIsNoTimeEither) {
+  candidate_.share = [](int call) { return call == 0 ? 3.0 : 0.78; };
+  candidate_.warm_share = 0.78;
+  const auto conducted = Measure(&same_);
+  ASSERT_TRUE(conducted.ok()) << conducted.status();
+  EXPECT_TRUE(absl::StrContains(conducted->implausible, "a few calls")) << conducted->implausible;
 }
 
 TEST_F(ConductTest, WrongOutputEndsTheMeasurement) {

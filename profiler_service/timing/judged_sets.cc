@@ -58,7 +58,7 @@ absl::Status JudgedSets::Prepare() {
 }
 
 std::vector<uint32_t> JudgedSets::Take(int calls) {
-  std::vector<uint32_t> order(sets_.size());
+  std::vector<uint32_t> order(static_cast<size_t>(std::max(ring_, 1)));
   std::iota(order.begin(), order.end(), 0u);
   std::shuffle(order.begin(), order.end(), secret_);
   std::vector<uint32_t> taken;
@@ -68,30 +68,30 @@ std::vector<uint32_t> JudgedSets::Take(int calls) {
 }
 
 absl::Status JudgedSets::Fill(uint32_t set) {
-  const absl::Time begin = options_.now();
   const bool known = !options_.any_seed && set == known_;
   evaluate::MaybeFailure failure =
       known ? cases_[set]->Fill(seeds_.Get("inputs", 0), options_.distribution)
             : cases_[set]->FillForOnce(seeds_.Get("timing inputs", fills_++), options_.distribution);
-  if (failure.has_value()) return Fail(std::move(failure));
-  used_.erase(set);
-  fill_cost_ = options_.now() - begin;
+  return failure.has_value() ? Fail(std::move(failure)) : absl::OkStatus();
+}
+
+// How long a set takes to fill shows the first one.
+absl::Status JudgedSets::FindRing() {
+  const absl::Time begin = options_.now();
+  RETURN_IF_ERROR(Fill(0));
+  const double affordable = kRefreshBudget / std::max(options_.now() - begin, absl::Microseconds(1));
+  const double most = static_cast<double>(sets_.size());
+  ring_ = static_cast<int>(std::clamp(affordable, std::min<double>(kSmallestRing, most), most));
+  known_ = static_cast<uint32_t>(secret_() % static_cast<uint64_t>(ring_));
   return absl::OkStatus();
 }
 
 absl::Status JudgedSets::Refresh() {
-  if (!filled_) {
-    known_ = static_cast<uint32_t>(secret_() % sets_.size());
-    for (uint32_t set = 0; set < sets_.size(); ++set) RETURN_IF_ERROR(Fill(set));
-    filled_ = true;
-    return absl::OkStatus();
-  }
-  const double affordable = kRefreshBudget / std::max(fill_cost_, absl::Microseconds(1));
-  credit_ = std::min(credit_ + affordable, static_cast<double>(sets_.size()));
-  for (; credit_ >= 1; credit_ -= 1) {
-    RETURN_IF_ERROR(Fill(next_++ % static_cast<uint32_t>(sets_.size())));
-    ++renewed_;
-  }
+  used_.clear();
+  const bool first = ring_ == 0;
+  if (first) RETURN_IF_ERROR(FindRing());
+  for (int set = 0; set < ring_; ++set) RETURN_IF_ERROR(Fill(static_cast<uint32_t>(set)));
+  renewed_ += first ? 0 : static_cast<uint32_t>(ring_);
   return absl::OkStatus();
 }
 

@@ -40,7 +40,8 @@ class TimedSets : public Interludes {
 
 // Sets that are cases of the judge.
 //
-// Every set has new inputs in every round, as far as kRefreshBudget goes. What is checked is chosen with a secret seed
+// Every set has new inputs in every round; there are as many as can be renewed in kRefreshBudget, two at least. What is
+// checked is chosen with a secret seed
 // after the calls of a round have run, so that every timed call may be the checked one: each is drawn with probability
 // kDrawnShare, and of all that were drawn a random kMostKept are kept aside (all are equally likely, whatever their
 // number; one of the last round is always among them). Comparing takes ten times as long as a call, and would let the
@@ -55,8 +56,9 @@ class JudgedSets : public TimedSets {
  public:
   static constexpr double kDrawnShare = 0.25;
   static constexpr size_t kMostKept = 12;
-  // What renewing may take in a round; more, and it is made rarer.
-  static constexpr absl::Duration kRefreshBudget = absl::Milliseconds(200);
+  // What renewing may take in a round; more, and there are fewer sets.
+  static constexpr absl::Duration kRefreshBudget = absl::Milliseconds(400);
+  static constexpr int kSmallestRing = 2;
   // What comparing may take in all before it ends with fewer than were kept; but not with fewer than these.
   static constexpr absl::Duration kCheckBudget = absl::Milliseconds(300);
   static constexpr uint32_t kFewestChecked = 2;
@@ -77,6 +79,7 @@ class JudgedSets : public TimedSets {
 
   absl::Span<const TensorSet> sets() const override { return sets_; }
   std::vector<uint32_t> Take(int calls) override;
+  int ring() const override { return ring_; }
   absl::Status Refresh() override;
   absl::Status Check(bool last) override;
   const evaluate::MaybeFailure& failure() const override { return failure_; }
@@ -87,6 +90,7 @@ class JudgedSets : public TimedSets {
  private:
   absl::Status Fail(evaluate::MaybeFailure failure);
   absl::Status Fill(uint32_t set);
+  absl::Status FindRing();
   // Of the sets that were called since they were filled.
   std::vector<uint32_t> Called();
   // Draws of this round's calls.
@@ -110,17 +114,13 @@ class JudgedSets : public TimedSets {
   uint32_t known_ = 0;
   uint64_t fills_ = 0;
   uint32_t checked_ = 0, renewed_ = 0;
-  bool filled_ = false;
+  // Sets that are used, from the first on; 0 before the first Refresh.
+  int ring_ = 0;
   std::string unchecked_;
   // Outputs taken aside, the one of the last round first if there is one, and how many calls they were drawn from.
   std::vector<std::unique_ptr<evaluate::JudgeCase>> kept_;
   uint64_t drawn_ = 0;
   size_t most_kept_ = kMostKept;
-  // Of one set, as it was last seen.
-  absl::Duration fill_cost_;
-  // Sets that may be renewed, saved up over rounds that were too short for one.
-  double credit_ = 0;
-  uint32_t next_ = 0;
   evaluate::MaybeFailure failure_;
 };
 

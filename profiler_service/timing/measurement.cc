@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace sassay::timing {
@@ -26,9 +27,11 @@ Rules AnchorRules() {
 BlockSize SizeFor(const Rules& rules, absl::Duration call, int sets) {
   BlockSize size;
   call = std::max(call, absl::Nanoseconds(1));
-  size.dropped = static_cast<int>(std::min<int64_t>(rules.dropped_samples, rules.long_block / (2 * call)));
-  const int64_t fit = rules.long_block / call;
-  size.kept = static_cast<int>(std::clamp<int64_t>(std::min<int64_t>(fit, sets), 1, rules.block_samples));
+  const int64_t spare_sets = sets < 2 ? 0 : std::max(1, (sets - 1) / 2);
+  size.dropped = static_cast<int>(
+      std::min<int64_t>({rules.dropped_samples, static_cast<int64_t>(rules.long_block / (2 * call)), spare_sets}));
+  const int64_t fit = std::min<int64_t>(rules.long_block / call, sets - size.dropped);
+  size.kept = static_cast<int>(std::clamp<int64_t>(fit, 1, rules.block_samples));
   return size;
 }
 
@@ -52,6 +55,7 @@ void Measurement::Add(std::vector<Block> round) {
   for (const Block& block : round) {
     const bool candidate = block.side == Side::kCandidate;
     Append(candidate ? candidate_ : baseline_, block.samples_ns);
+    (candidate ? candidate_unevenness_ : baseline_unevenness_).push_back(block.mean_ns / Median(block.samples_ns));
     if (block.clock_mhz > 0) (candidate ? candidate_clocks_ : baseline_clocks_).push_back(block.clock_mhz);
     log_ratio += (candidate == paired_ ? -1 : 1) * std::log(Median(block.samples_ns));
   }
@@ -75,9 +79,15 @@ Stop Measurement::Decide(absl::Duration elapsed) const {
   if (quadruples_are_whole && !is_void()) {
     if (Enough(rules_.samples) && estimate().half_width() <= rules_.half_width) return Stop::kPrecise;
     if (Enough(rules_.slow_samples) && ClearlySlow()) return Stop::kSlow;
-    if (Enough(rules_.samples) && elapsed >= rules_.budget) return Stop::kTimeCap;
+    if (Enough(rules_.budget_samples) && elapsed >= rules_.budget) return Stop::kTimeCap;
   }
   return elapsed >= rules_.time_cap ? Stop::kTimeCap : Stop::kGoOn;
+}
+
+double Measurement::unevenness(Side side) const {
+  const std::vector<double>& blocks = side == Side::kCandidate ? candidate_unevenness_ : baseline_unevenness_;
+  if (blocks.empty()) return 1;
+  return std::accumulate(blocks.begin(), blocks.end(), 0.0) / static_cast<double>(blocks.size());
 }
 
 double Measurement::clock_mhz(Side side) const {

@@ -23,8 +23,9 @@ struct Rules {
   // Half of the 95 % interval's width, relative to the ratio; of the candidate's median where there is no baseline. A
   // measurement stops where it is as narrow as this.
   double half_width = 0.01;
-  // Kept samples of each side, at least.
+  // Kept samples of each side, at least; and how many are enough once the budget is used up.
   int samples = 50;
+  int budget_samples = 16;
   // At least, once the ratio is clearly below `slow_ratio`: nobody needs three digits of it.
   int slow_samples = 5;
   double slow_ratio = 0.2;
@@ -51,8 +52,9 @@ struct BlockSize {
   int kept = 0;
 };
 
-// The size of blocks for calls of this duration, with at most `sets` sets of tensors: a sample that counts has a set of
-// its own, so that each output is still there when the block is over. At least one sample.
+// The size of blocks for calls of this duration, with `sets` sets of tensors: each call, also one that is dropped, has
+// a set of its own, so that none sees inputs that an earlier one has seen, and each output is still there when the
+// block is over. At least one sample.
 BlockSize SizeFor(const Rules& rules, absl::Duration call, int sets);
 
 // One block as it was measured.
@@ -60,6 +62,8 @@ struct Block {
   Side side = Side::kCandidate;
   // Those that count.
   std::vector<double> samples_ns;
+  // Mean of all, dropped ones included.
+  double mean_ns = 0;
   // Measured on the GPU across the block; 0 if unknown.
   double clock_mhz = 0;
   // Why it does not count ("clock slowdown"); empty if it does.
@@ -95,6 +99,8 @@ class Measurement {
   const std::vector<double>& samples(Side side) const { return side == Side::kCandidate ? candidate_ : baseline_; }
   // Median of the blocks' clocks; 0 if unknown.
   double clock_mhz(Side side) const;
+  // Mean of all samples of a block over the median of those that count, on average; 1 for no block.
+  double unevenness(Side side) const;
   // Baseline over candidate, as PairedRatio; without a baseline the candidate's block medians, in nanoseconds.
   RatioEstimate estimate() const { return PairedRatio(logs_); }
   int blocks() const { return blocks_; }
@@ -112,6 +118,7 @@ class Measurement {
   const bool paired_;
   std::vector<double> candidate_, baseline_;
   std::vector<double> candidate_clocks_, baseline_clocks_;
+  std::vector<double> candidate_unevenness_, baseline_unevenness_;
   // One for each round that counts: ln(baseline / candidate), or ln(candidate).
   std::vector<double> logs_;
   int blocks_ = 0;

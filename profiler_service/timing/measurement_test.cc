@@ -6,7 +6,7 @@ namespace sassay::timing {
 namespace {
 
 Block BlockOf(Side side, double ns, int samples = 8, const std::string& why_void = "") {
-  return Block{side, std::vector<double>(static_cast<size_t>(samples), ns), 1900, why_void};
+  return Block{side, std::vector<double>(static_cast<size_t>(samples), ns), ns, 1900, why_void};
 }
 
 TEST(Measurement, BlocksFollowOneAnotherAsABBA) {
@@ -70,8 +70,8 @@ TEST(Measurement, TimeCapEndsWhatIsNotPreciseYet) {
 TEST(Measurement, BudgetEndsWhatHasItsSamplesAndIsNotPreciseYet) {
   Measurement measurement(Rules(), true);
   const absl::Duration budget = Rules().budget;
-  for (int round = 0; round < 8; ++round) {
-    EXPECT_EQ(measurement.Decide(budget), Stop::kGoOn) << "after " << round << " rounds";
+  for (int round = 0; round < 4; ++round) {
+    if (round < 2) EXPECT_EQ(measurement.Decide(budget), Stop::kGoOn) << "after " << round << " rounds";
     measurement.Add({BlockOf(Side::kCandidate, 100 + 10 * (round / 2)), BlockOf(Side::kBaseline, 80)});
   }
   EXPECT_EQ(measurement.Decide(budget - absl::Milliseconds(1)), Stop::kGoOn);
@@ -88,7 +88,10 @@ TEST(SizeFor, ShortCallsGetWholeBlocksAndSlowOnesShortBlocks) {
   EXPECT_EQ(size(absl::Milliseconds(5)), std::pair(2, 8));
   EXPECT_EQ(size(absl::Milliseconds(20)), std::pair(1, 2));
   EXPECT_EQ(size(absl::Seconds(2)), std::pair(0, 1));
-  EXPECT_EQ(size(absl::Microseconds(5), 3), std::pair(2, 3)) << "each sample that counts has a set of its own";
+  EXPECT_EQ(size(absl::Microseconds(5), 10), std::pair(2, 8));
+  EXPECT_EQ(size(absl::Microseconds(5), 4), std::pair(1, 3)) << "each call has a set of its own, dropped or not";
+  EXPECT_EQ(size(absl::Microseconds(5), 2), std::pair(1, 1));
+  EXPECT_EQ(size(absl::Microseconds(5), 1), std::pair(0, 1));
 }
 
 }  // namespace

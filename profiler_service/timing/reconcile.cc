@@ -13,9 +13,11 @@ constexpr double kSlowestBytesPerNs = 500;
 // Messages, waking up, events: per sample of a block. 100 µs on an idle host, 500 µs with every CPU busy (H200).
 constexpr double kFixedNs = 300e3;
 // Where the host is slow, it is slow for the baseline, too.
-constexpr double kTrustedFactor = 3;
+constexpr double kTrustedFactor = 2;
+// What a sandboxed process may take longer for it than the judge.
+constexpr double kSandboxNs = 150e3;
 // A rest below this share of the median is no matter: rule 3 is finer.
-constexpr double kMatters = 0.5;
+constexpr double kMatters = 0.2;
 // Host time to enqueue one operation in a sandboxed process.
 constexpr double kEnqueueNs = 20e3;
 // 1980 to 1590 MHz within milliseconds was seen: a cold call may run at a clock that much higher.
@@ -40,7 +42,8 @@ std::string WallRecord::Implausible(double median_ns, const WallRecord* trusted,
   const double host_ns = around.operations * kEnqueueNs;
   double allowed_ns = kFixedNs + host_ns + around.written_bytes / kSlowestBytesPerNs;
   if (trusted != nullptr && std::isfinite(trusted->rest_ns())) {
-    allowed_ns = std::max(allowed_ns, kTrustedFactor * trusted->rest_ns());
+    allowed_ns = kTrustedFactor * std::max(trusted->rest_ns(), 0.0) + kSandboxNs + host_ns +
+                 around.own_bytes / kSlowestBytesPerNs;
   }
   allowed_ns = std::max(allowed_ns, kMatters * median_ns);
   if (std::isfinite(rest_ns_) && rest_ns_ > allowed_ns) {

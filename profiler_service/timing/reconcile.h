@@ -3,12 +3,13 @@
 // Three rules, all of them about time measured by this process, outside the runner:
 //   1. The samples of a block lie inside its wall time: their sum cannot exceed it. A block that breaks this is void.
 //   2. What is left of a block's wall time (flushing, poisoning, launching, the message there and back) must not be
-//   more
-//      than what its bytes take, or three times what it is for the trusted baseline, or half of what is reported: a
-//      runner that reports a part of what its calls took leaves the rest unexplained. The smallest rest of all blocks
-//      counts: a busy host only adds.
-//   3. Calls that ran back to back during warm-up, timed from outside, bound the speed from below: cold calls
-//      are not faster than warm ones by more than a clock can change.
+//      more than twice what it is for the trusted baseline, whose outputs are as large, and what the call's own
+//      allocations and operations take, or a fifth of what is reported: a runner that reports a part of what its calls
+//      took leaves the rest unexplained. Without a baseline its bytes at a bandwidth that every GPU has bound it. The
+//      smallest rest of all blocks counts: a busy host only adds.
+//   3. A number of calls that we name, run back to back during warm-up and timed from outside, bound the speed from
+//      below: cold calls are not faster than warm ones by more than a clock can change. It does not hold for a kernel
+//      that remembers the one set of inputs that it is warmed up on; that one has only rule 2 against it.
 // Rules 2 and 3 hold for a measurement as a whole. What breaks one is no time, never a conviction: a host that was
 // suspended looks the same.
 #ifndef SASSAY_PROFILER_SERVICE_TIMING_RECONCILE_H_
@@ -25,6 +26,8 @@ namespace sassay::timing {
 struct Surroundings {
   // Written before each sample: the L2 flush, poisoned outputs and workspace.
   double written_bytes = 0;
+  // Those of them that are not written before a sample of the baseline: allocations of the call.
+  double own_bytes = 0;
   // Launches, copies and memsets of one call.
   double operations = 1;
 };

@@ -77,7 +77,10 @@ class Reporter {
       return absl::StrCat("expected at least ", kFewestSamples, " samples, got ", samples, " before the deadline");
     }
     if (!conducted_.implausible.empty()) {
-      return absl::StrCat("device times and wall time do not agree: ", conducted_.implausible);
+      return absl::StrCat("the times cannot be believed: ", conducted_.implausible);
+    }
+    if (around_.checked_calls == 0) {
+      return absl::StrCat("no output of a timed call could be checked: ", around_.unchecked_reason);
     }
     return "";
   }

@@ -29,16 +29,21 @@ uint32_t HoistedAllocations(const sassay::v1::LaunchPlan& plan) {
                                              [](const sassay::v1::Step& step) { return step.has_allocate(); }));
 }
 
+bool IsOperation(const sassay::v1::Step& step) {
+  return step.has_launch() || step.has_copy() || step.has_memset() || step.has_upload();
+}
+
 Surroundings Around(const TimingRequest& request) {
   const sassay::v1::LaunchPlan& plan = request.bundle->plans(0);
   Surroundings around;
   around.written_bytes = kFlushedBytes;
   for (const sassay::v1::Buffer& buffer : plan.buffers()) {
-    const bool written =
-        buffer.kind() == sassay::v1::BUFFER_KIND_OUTPUT || buffer.kind() == sassay::v1::BUFFER_KIND_CALL_ALLOCATION;
-    if (written) around.written_bytes += static_cast<double>(buffer.size_bytes());
+    const double bytes = static_cast<double>(buffer.size_bytes());
+    const bool own = buffer.kind() == sassay::v1::BUFFER_KIND_CALL_ALLOCATION;
+    if (own || buffer.kind() == sassay::v1::BUFFER_KIND_OUTPUT) around.written_bytes += bytes;
+    if (own) around.own_bytes += bytes;
   }
-  around.operations = std::max(1, plan.steady_size());
+  around.operations = std::max<double>(1, std::count_if(plan.steady().begin(), plan.steady().end(), IsOperation));
   return around;
 }
 
@@ -63,6 +68,7 @@ class BothSides : public Interludes {
     return baseline_.Refresh();
   }
   absl::Status Check(bool last) override { return candidate_.Check(last); }
+  int ring() const override { return std::min(candidate_.ring(), baseline_.ring()); }
 
  private:
   Interludes& candidate_;
@@ -130,7 +136,6 @@ class Stage {
     ensemble.now = [] { return SteadyNow(); };
     ensemble.rules = request_.rules;
     ensemble.rules.time_cap = std::min(request_.rules.time_cap, (end_ - SteadyNow()) * kMeasuringShare);
-    ensemble.sets = SmallerRing();
     ensemble.around = Around(request_);
     absl::StatusOr<Conducted> conducted = Conduct(ensemble);
     RETURN_IF_ERROR(Noted(conducted.status()));
@@ -177,13 +182,6 @@ class Stage {
     no_baseline_ = absl::StrCat("UNAVAILABLE: ", NameOfRival(), ": ", started.message());
     End(rival_);
     return absl::OkStatus();
-  }
-
-  // A sample that counts has a set of its own, on either side.
-  int SmallerRing() const {
-    const size_t candidate = request_.sets->sets().size();
-    if (rival_.program == nullptr) return static_cast<int>(candidate);
-    return static_cast<int>(std::min(candidate, request_.bundle_baseline->sets->sets().size()));
   }
 
   static void End(Running& running) {

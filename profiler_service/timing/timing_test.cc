@@ -34,6 +34,7 @@ class NoTensors : public TimedSets {
   const evaluate::MaybeFailure& failure() const override { return failure_; }
   uint32_t checked_calls() const override { return static_cast<uint32_t>(checks_); }
   uint32_t renewed_sets() const override { return 0; }
+  int ring() const override { return 16; }
 
   int wrong_at_ = 0, checks_ = 0, refreshes_ = 0;
 

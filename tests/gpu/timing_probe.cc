@@ -51,8 +51,13 @@ class LocalBaseline : public TimedProgram {
 
 class NoInterludes : public Interludes {
  public:
+  explicit NoInterludes(int ring) : ring_(ring) {}
   absl::Status Refresh() override { return absl::OkStatus(); }
   absl::Status Check(bool) override { return absl::OkStatus(); }
+  int ring() const override { return ring_; }
+
+ private:
+  const int ring_;
 };
 
 // The tensors of a plan, `count` times, filled with numbers that look like data.
@@ -139,7 +144,7 @@ class Probe {
     ASSIGN_OR_RETURN(const std::unique_ptr<RunnerProgram> candidate, Start(first));
     std::unique_ptr<RunnerProgram> twin;
     std::unique_ptr<LocalBaseline> local;
-    NoInterludes interludes;
+    NoInterludes interludes(flags_.sets);
     Ensemble ensemble;
     ensemble.candidate = candidate.get();
     if (flags_.against == "itself") {
@@ -154,7 +159,6 @@ class Probe {
     ensemble.now = [] { return SteadyNow(); };
     ensemble.rules.half_width = flags_.half_width;
     ensemble.rules.budget = ensemble.rules.time_cap = absl::Seconds(flags_.time_cap_seconds);
-    ensemble.sets = flags_.sets;
     for (const v1::TensorSpec& output : workload_.outputs()) ensemble.around.written_bytes += TensorBytes(output);
     ensemble.around.written_bytes += 2.0 * 64e6;
     ensemble.around.operations = bundle_.plans(0).steady_size();
