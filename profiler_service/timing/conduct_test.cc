@@ -328,7 +328,9 @@ TEST_F(ConductTest, NoCallIsMadeBetweenNewInputsAndTheSamples) {
   const auto first_block = std::find(gpu_.log.begin(), gpu_.log.end(), "block");
   EXPECT_GT(std::count(first_block, gpu_.log.end(), "warm-up"), 0);
   for (auto event = first_block - 1; event != gpu_.log.end(); ++event) {
-    if (*event == "new inputs") EXPECT_EQ(*(event + 1), "block");
+    if (*event == "new inputs") {
+      EXPECT_EQ(*(event + 1), "block");
+    }
   }
 }
 

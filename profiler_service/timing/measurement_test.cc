@@ -71,7 +71,9 @@ TEST(Measurement, BudgetEndsWhatHasItsSamplesAndIsNotPreciseYet) {
   Measurement measurement(Rules(), true);
   const absl::Duration budget = Rules().budget;
   for (int round = 0; round < 4; ++round) {
-    if (round < 2) EXPECT_EQ(measurement.Decide(budget), Stop::kGoOn) << "after " << round << " rounds";
+    if (round < 2) {
+      EXPECT_EQ(measurement.Decide(budget), Stop::kGoOn) << "after " << round << " rounds";
+    }
     measurement.Add({BlockOf(Side::kCandidate, 100 + 10 * (round / 2)), BlockOf(Side::kBaseline, 80)});
   }
   EXPECT_EQ(measurement.Decide(budget - absl::Milliseconds(1)), Stop::kGoOn);
