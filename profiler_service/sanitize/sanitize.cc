@@ -87,18 +87,6 @@ absl::StatusOr<Sanitization> SanitizeEmulated(const SanitizeRequest& request, wi
   return FromEmulator(*std::move(reply));
 }
 
-// Asking the tool takes a process each time.
-absl::StatusOr<std::string> KnownVersion(const std::string& compute_sanitizer) {
-  static absl::Mutex mutex(absl::kConstInit);
-  static auto* const known = new std::map<std::string, std::string>();
-  absl::MutexLock lock(&mutex);
-  std::string& version = (*known)[compute_sanitizer];
-  if (version.empty()) {
-    ASSIGN_OR_RETURN(version, ToolVersion(compute_sanitizer));
-  }
-  return version;
-}
-
 // A tool that never saw a launch would call anything clean.
 bool LaunchesSomething(const v1::Bundle& bundle) {
   for (const v1::LaunchPlan& plan : bundle.plans()) {
