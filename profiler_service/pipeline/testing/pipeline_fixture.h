@@ -93,7 +93,7 @@ class FakeLane : public Lane {
     }
     if (timed_ <= lost_timings_) return absl::UnavailableError("the runner was lost: signal 9");
     no_baseline_ = request.no_baseline;
-    anchor_ = request.rules.standard_error < timing::Rules().standard_error;
+    anchor_ = request.rules.half_width < timing::Rules().half_width;
     bundle_baseline_.reset();
     if (request.bundle_baseline != nullptr) {
       bundle_baseline_ = request.bundle_baseline->program;
