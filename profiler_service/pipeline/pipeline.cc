@@ -23,9 +23,9 @@
 #include "profiler_service/pipeline/chapters/chapter.h"
 #include "profiler_service/pipeline/chapters/diagnose_chapter.h"
 #include "profiler_service/pipeline/chapters/sanitize_chapter.h"
+#include "profiler_service/pipeline/chapters/timing_chapter.h"
 #include "profiler_service/pipeline/memory_need.h"
 #include "profiler_service/reference_kernels/reference_kernels.h"
-#include "profiler_service/timing/judged_sets.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
 
@@ -508,57 +508,13 @@ class JobRun {
   }
 
   absl::StatusOr<verdict::TimingSeen> TimeOnce() {
-    const auto workers = lane_->MakeWorkers(kill_switch_);
-    timing::TimingRequest request;
-    request.rules.budget = parts_.timing_budget;
-    const timing::JudgedSets::Options ring = SetsToTime(request.rules);
-    timing::JudgedSets sets(*bundle_, workers->judge(), deadline_, *seeds_, ring);
-    if (absl::Status prepared = sets.Prepare(); !prepared.ok()) {
-      return sets.failure().has_value() ? StatusOf(*sets.failure()) : prepared;
-    }
-    ASSIGN_OR_RETURN(const sassay::v1::Bundle bundle, wire::WithOnlyPlan(bundle_->bundle(), workload_.name()));
-    // Its inputs are from other seeds than the candidate's.
-    const auto baseline = BaselineBundle::Prepare(ThisJob(), Baselines(), workers->judge(), parts_.seeds.Fresh(), ring);
-    if (absl::IsUnavailable(baseline.status()) || absl::IsCancelled(baseline.status())) return baseline.status();
-    if (!baseline.ok()) request.no_baseline = std::string(baseline.status().message());
-    if (baseline.ok() && *baseline != nullptr) request.bundle_baseline = &(*baseline)->baseline();
-    if (AgainstItself()) request.rules = timing::AnchorRules();
-    request.device = lane_->specification();
-    request.gpu = {lane_->device().model(), lane_->device().multiprocessors()};
-    request.workload = workload_;
-    request.bundle = &bundle;
-    request.sets = &sets;
-    request.judge = &workers->judge();
-    request.poison_seed = seeds_->Get("poison timing", 0);
-    request.baseline_seed = seeds_->Get("baseline", 0);
-    request.distribution = TimedDistribution();
-    request.longest_call = evaluated_;
-    request.deadline = std::clamp(deadline_ - SteadyNow(), absl::Milliseconds(1), absl::Seconds(60));
-    request.kill_switch = &kill_switch_;
-    return lane_->Time(request);
+    const BaselineSources baselines{*definition_,          workload_,
+                                    AgainstItself(),       reference_.has_value() ? &*reference_ : nullptr,
+                                    parts_.trusted_bundle, parts_.limits};
+    return TimeAgainstBaseline(ThisJob(), {baselines, parts_.seeds, evaluated_, parts_.timing_budget});
   }
 
   bool AgainstItself() const { return job_.request.baseline() == sassay::v1::BASELINE_CHOICE_ITSELF; }
-
-  BaselineSources Baselines() const {
-    return {*definition_,          workload_,    AgainstItself(), reference_.has_value() ? &*reference_ : nullptr,
-            parts_.trusted_bundle, parts_.limits};
-  }
-
-  // That of evaluate's first case: its answer is known already.
-  std::string TimedDistribution() const {
-    return CasesFor(*definition_, workload_, lane_->emulated()).distributions.front();
-  }
-
-  timing::JudgedSets::Options SetsToTime(const timing::Rules& rules) const {
-    timing::JudgedSets::Options options;
-    const bool bundle = AgainstItself() || !BaselineDigest(*definition_, workload_).empty();
-    options.sets = RingSize(rules, *bundle_, bundle, lane_->device().memory_bytes());
-    options.distribution = TimedDistribution();
-    options.any_seed = definition_->reference_kind == ReferenceKind::kBuiltin;
-    options.now = [] { return SteadyNow(); };
-    return options;
-  }
 
   // ---- diagnose: what else was asked for ----
 
