@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that issue 3 says must hold on an H200, from a package made by tests/gpu/package.sh, in one go: each experiment with a time
+# Everything that the GPU lane promises on an H200, from a package made by tests/gpu/package.sh, in one go: each experiment with a time
 # limit of its own, and at the end the table of docs/measurements/h200.md from what they printed. A few minutes of GPU time.
 #
 #   tests/gpu/prove.sh [PACKAGE] [NAME…]      NAME: only these (the first column of the list below)
