@@ -56,7 +56,8 @@ class Trial {
 
   // Median nanoseconds of each; infinity for one that refuses to run. INTERNAL if the context is lost.
   absl::StatusOr<std::vector<double>> Measure(absl::Span<const Run> runs);
-  // Index of the one that Measure finds fastest; INTERNAL, with what one of them said, if none runs.
+  // Index of the fastest: those within 5 % of it by Measure are measured again, longer. INTERNAL, with what one of them
+  // said, if none runs.
   absl::StatusOr<int> Fastest(absl::Span<const Run> runs);
 
  private:
@@ -64,6 +65,7 @@ class Trial {
   absl::Status Prepare(const sassay::v1::Workload& workload);
   absl::Status FillRandomly(const DeviceMemory& memory, const std::string& pattern);
   absl::Status WarmUp(absl::Span<const Run> runs);
+  absl::StatusOr<std::vector<double>> Rounds(absl::Span<const Run> runs, int rounds);
   absl::StatusOr<double> Sample(const Run& run);
 
   const device::cuda::Driver& driver_;

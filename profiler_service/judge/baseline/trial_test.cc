@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "profiler_service/device/cuda/fake_driver.h"
 #include "profiler_service/judge/baseline/testing/workloads.h"
@@ -50,6 +51,32 @@ TEST(Trial, WhatRefusesToRunIsNeverTheFastest) {
   const absl::Status none = (*trial)->Fastest({Refuses, Refuses}).status();
   EXPECT_EQ(none.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(none.message()), HasSubstr("not today"));
+}
+
+// Which of the runs below was the last, and how long each takes.
+int last_run = 0;
+constexpr float kMilliseconds[] = {1.02f, 1.0f, 2.0f};
+
+TEST(Trial, ThoseNearTheFastestAreMeasuredAgainAndLonger) {
+  Driver driver = FakeDriver();
+  driver.cuEventElapsedTime = [](float* milliseconds, CUevent, CUevent) {
+    *milliseconds = kMilliseconds[last_run];
+    return CUDA_SUCCESS;
+  };
+  const auto trial = Trial::Create(driver, GemmWorkload(64, 32, 16));
+  ASSERT_TRUE(trial.ok()) << trial.status();
+  std::vector<int> calls(3);
+  std::vector<Trial::Run> runs;
+  for (int i = 0; i < 3; ++i) {
+    runs.push_back([&calls, i](auto, auto, void*) {
+      last_run = i;
+      ++calls[i];
+      return absl::OkStatus();
+    });
+  }
+  EXPECT_EQ((*trial)->Fastest(runs).value(), 1);
+  EXPECT_GE(calls[1], calls[2] + 7);
+  EXPECT_EQ(calls[0], calls[1]);
 }
 
 TEST(Trial, MissingMemorySaysHowMuchForWhat) {
