@@ -184,7 +184,7 @@ absl::StatusOr<int> FakeDevice::Mark() {
 }
 
 absl::StatusOr<double> FakeDevice::NanosecondsBetween(int first_mark, int second_mark) {
-  return launch_ns *
+  return 1000.0 *
          static_cast<double>(marks_.at(static_cast<size_t>(second_mark)) - marks_.at(static_cast<size_t>(first_mark)));
 }
 

@@ -66,7 +66,7 @@ class FakeDevice : public Device {
   absl::StatusOr<bool> CountLaunches() override { return runs_sass; }
   // One entry in `launches` with all launches so far.
   absl::StatusOr<sassay::worker::SassCounts> CollectSassCounts() override;
-  // Time is counted in launches: launch_ns each.
+  // Time is counted in launches: one microsecond each.
   absl::StatusOr<int> Mark() override;
   absl::StatusOr<double> NanosecondsBetween(int first_mark, int second_mark) override;
   void ForgetMarks() override { log.push_back("forget"); }
@@ -80,7 +80,6 @@ class FakeDevice : public Device {
 
   // What ProbedClockMhz answers.
   double clock_mhz = 1900;
-  double launch_ns = 1000;
 
   // Host pointer to [address, address + size_bytes); null if it leaves its allocation.
   char* At(DeviceAddress address, uint64_t size_bytes);

@@ -43,7 +43,7 @@ class NoTensors : public TimedSets {
   evaluate::MaybeFailure failure_;
 };
 
-// A judge that has a baseline of 80 µs, or trouble.
+// A judge that has a baseline of 800 ns, or trouble.
 class ScriptedJudge : public evaluate::JudgePort {
  public:
   absl::StatusOr<worker::JudgeReply> Ask(const worker::JudgeRequest& request, std::vector<UniqueFd>&,
@@ -58,9 +58,9 @@ class ScriptedJudge : public evaluate::JudgePort {
     }
     reply.mutable_baseline()->set_library("cuBLASLt");
     reply.mutable_baseline()->set_version("13.1.0");
-    for (int i = 0; i < asked.block().sets_size(); ++i) reply.mutable_block()->add_samples_ns(80e3);
+    for (int i = 0; i < asked.block().sets_size(); ++i) reply.mutable_block()->add_samples_ns(800);
     // A GPU would have been busy for so long.
-    const absl::Time busy_until = SteadyNow() + absl::Microseconds(80 * asked.block().sets_size());
+    const absl::Time busy_until = SteadyNow() + absl::Nanoseconds(800 * asked.block().sets_size());
     while (SteadyNow() < busy_until) continue;
     reply.mutable_block()->set_calls(asked.warm_up().calls());
     reply.mutable_block()->set_clock_mhz(clock_mhz_);
@@ -133,7 +133,7 @@ TEST_F(TimingTest, CandidateAloneHasAMedianAndNoSpeedupAndSaysWhy) {
   ASSERT_TRUE(timing.ok()) << timing.status();
   ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
   EXPECT_GE(timing->candidate().samples_ns_size(), 50);
-  EXPECT_EQ(timing->candidate().median_ns(), 100e3);
+  EXPECT_EQ(timing->candidate().median_ns(), 1000.0);
   EXPECT_EQ(timing->speedup(), 0);
   EXPECT_FALSE(timing->has_baseline());
   EXPECT_EQ(timing->no_speedup_reason(), "rmsnorm names no baseline");
@@ -156,7 +156,7 @@ TEST_F(TimingTest, SpeedupIsBaselineOverCandidateWithItsInterval) {
   EXPECT_NEAR(timing->speedup(), 0.8, 1e-9);
   EXPECT_LE(timing->speedup_low(), timing->speedup());
   EXPECT_GE(timing->speedup_high(), timing->speedup());
-  EXPECT_EQ(timing->baseline().median_ns(), 80e3);
+  EXPECT_EQ(timing->baseline().median_ns(), 800.0);
   EXPECT_EQ(timing->baseline_program().library(), "cuBLASLt");
   EXPECT_EQ(timing->baseline_program().version(), "13.1.0");
   EXPECT_EQ(timing->no_speedup_reason(), "");
@@ -207,7 +207,7 @@ TEST_F(TimingTest, ATrustedBundleStandsBeforeTheWorkloadsLibraryAndItsInputsAreR
   ASSERT_TRUE(timing.ok()) << timing.status();
   ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
   EXPECT_EQ(timing->baseline_program().version(), "ab12");
-  EXPECT_EQ(timing->baseline().median_ns(), 100e3) << "not the library's 80 µs";
+  EXPECT_EQ(timing->baseline().median_ns(), 1000.0) << "not the library's 800";
   EXPECT_GT(tensors.refreshes_, 1);
   EXPECT_EQ(tensors.checks_, 0) << "what is trusted is not in question";
 }
@@ -278,12 +278,12 @@ TEST_F(TimingTest, WithoutClocksThereIsNoTime) {
 
 TEST_F(TimingTest, WhatIsFasterThanTheGpuIsCheating) {
   workload_ = *WorkloadCatalog::BuiltIn().Resolve("gemm_n7168_k5120/M=8192");
-  const auto timing = Run("cuda:GPU-x", "good");  // 100 µs
+  const auto timing = Run("cuda:GPU-x", "good");  // a microsecond
   ASSERT_TRUE(timing.ok()) << timing.status();
   EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
   ASSERT_TRUE(failure_.has_value());
   EXPECT_EQ(failure_->code, v1::VERDICT_CODE_FASTER_THAN_PHYSICS);
-  EXPECT_TRUE(absl::StrContains(failure_->reason, "100.00 µs")) << failure_->reason;
+  EXPECT_TRUE(absl::StrContains(failure_->reason, "1.00 µs")) << failure_->reason;
   EXPECT_TRUE(absl::StrContains(failure_->reason, "561.68")) << failure_->reason;
   EXPECT_NEAR(timing->floor().floor_ns(), 561.7e3, 100);
 }
