@@ -118,7 +118,7 @@ TEST(BoundsTest, StacksOfAllResidentWarpsAreBounded) {
       "w: mov.u64 %d1, flag;\nld.volatile.global.u32 %r2, [%d1];\nsetp.eq.u32 %q, %r2, 0;\n@%q bra w;\nret;\n}\n"
       ".visible .entry k() {\n{ .param .b32 a; .reg .b32 %r<2>; mov.u32 %r1, 7; st.param.b32 [a], %r1; call f, (a); }\n"
       "ret;\n}\n",
-      {4096, 1, 1}, {1024, 1, 1});
+      {4096, 1, 1}, {1024, 1, 1}, RUN_MODE_PLAIN, absl::Minutes(2));
   EXPECT_EQ(deep.outcome, sassay::worker::RUN_OUTCOME_INFRA) << deep.message;
   EXPECT_THAT(deep.message, HasSubstr("emulator lacks memory"));
   EXPECT_LT(PeakBytes() - before, int64_t{4} << 30);

@@ -135,10 +135,12 @@ TEST(PrivatePagesTest, WritesAreSeenByTheWriterAlone) {
 }
 
 TEST(PrivatePagesTest, CopiesAreBounded) {
-  std::vector<uint8_t> memory((PrivatePages::kMostPages + 2) * PrivatePages::kPageBytes);
+  constexpr size_t kBytes = (PrivatePages::kMostPages + 2) * PrivatePages::kPageBytes;
+  // Whole pages, as the emulator's global memory is.
+  alignas(PrivatePages::kPageBytes) static uint8_t memory[kBytes];
   PrivatePages pages;
   size_t copies = 0;
-  for (size_t at = 0; at < memory.size(); at += PrivatePages::kPageBytes) {
+  for (size_t at = 0; at < kBytes; at += PrivatePages::kPageBytes) {
     copies += pages.At(&memory[at], 1, true) != nullptr;
   }
   EXPECT_EQ(copies, PrivatePages::kMostPages);

@@ -167,12 +167,12 @@ absl::Status CuptiCounter::Flush(Group& group) {
   flush.numOfPatchedInstructionRecords = records;
   flush.numOfInstances = properties.numOfInstances;
   flush.pMetricsData = data.data();
-  RETURN_IF_ERROR(cupti_.Check(cupti_.cuptiSassMetricsFlushData(&flush), "taking the counts"));
+  const absl::Status flushed = cupti_.Check(cupti_.cuptiSassMetricsFlushData(&flush), "taking the counts");
   for (const CUpti_SassMetrics_Data& record : data) {
-    Book(record, values, group);
+    if (flushed.ok()) Book(record, values, group);
     std::free(const_cast<char*>(record.functionName));  // each record has a copy, and it is the caller's
   }
-  return absl::OkStatus();
+  return flushed;
 }
 
 absl::StatusOr<sassay::worker::SassCounts> CuptiCounter::Finish() {
