@@ -140,9 +140,9 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
   AddSettingFlags(*command, invocation,
-                  {"workload", "stages", "sanitize", "baseline", "diagnose", "artifacts", "queue_deadline", "run_deadline",
-                   "reconnect_deadline", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda_home",
-                   "cache_dir", "compile_deadline", "allow_unsandboxed"});
+                  {"workload", "stages", "sanitize", "baseline", "diagnose", "artifacts", "queue_deadline",
+                   "run_deadline", "reconnect_deadline", "arch", "abi", "profile", "definitions", "device",
+                   "device_table", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -109,7 +109,8 @@ struct RoundingArguments {
   Element values_element, output;
 };
 
-// sassay_row_norms: Euclidean norms of the finite values of rows, fp64. sassay_largest: the largest of each group of `rows`.
+// sassay_row_norms: Euclidean norms of the finite values of rows, fp64. sassay_largest: the largest of each group of
+// `rows`.
 struct RowNormsArguments {
   uint64_t source, norms;
   int64_t rows, columns;
