@@ -7,20 +7,18 @@
 namespace sassay {
 namespace {
 
-std::string Dotted(uint64_t number, uint64_t major, uint64_t minor, uint64_t patch) {
-  return absl::StrCat(number / major, ".", number % major / minor, ".", number % minor / patch);
+// 130100 is 13.1.0.
+std::string Dotted(uint64_t number) {
+  return absl::StrCat(number / 10000, ".", number % 10000 / 100, ".", number % 100);
 }
 
-std::string CublasLtVersion(void* function) {
-  return Dotted(reinterpret_cast<size_t (*)()>(function)(), 10000, 100, 1);
-}
-
-std::string CudnnVersion(void* function) { return Dotted(reinterpret_cast<size_t (*)()>(function)(), 10000, 100, 1); }
+// Of cuBLASLt and cuDNN.
+std::string ReturnedVersion(void* function) { return Dotted(reinterpret_cast<size_t (*)()>(function)()); }
 
 std::string CuptiVersion(void* function) {
   uint32_t version = 0;
   reinterpret_cast<int (*)(uint32_t*)>(function)(&version);
-  return Dotted(version, 10000, 100, 1);
+  return Dotted(version);
 }
 
 std::string NvrtcVersion(void* function) {
@@ -48,7 +46,7 @@ const std::vector<LibraryDescription>& LibraryDescriptions() {
        .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
        .mend = "pip install nvidia-cublas",
        .version_symbol = "cublasLtGetVersion",
-       .version = CublasLtVersion,
+       .version = ReturnedVersion,
        .cuda_symbol = "cublasLtGetCudartVersion",
        .cuda_of_version = false,
        .bound_to_minor = false,
@@ -62,7 +60,7 @@ const std::vector<LibraryDescription>& LibraryDescriptions() {
        .sonames = {"libcudnn.so.9"},
        .mend = "pip install nvidia-cudnn-cu13",
        .version_symbol = "cudnnGetVersion",
-       .version = CudnnVersion,
+       .version = ReturnedVersion,
        .cuda_symbol = "cudnnGetCudartVersion",
        .cuda_of_version = false,
        .bound_to_minor = false,
