@@ -55,7 +55,7 @@ absl::StatusOr<WarmUpReport> RunnerProgram::WarmUp(int calls, absl::Duration at_
   request.set_deadline_ns(Ns(given));
   const auto reply = runner_.WarmUp(request);
   RETURN_IF_ERROR(Take(reply, given));
-  // A count that a runner made up would make its calls look fast, never slow.
+  // The runner's word: who bounds its speed from outside tells it a number and does not ask.
   return WarmUpReport{static_cast<int>(std::min<uint32_t>(reply->block().calls(), 1 << 24)),
                       reply->block().clock_mhz()};
 }
