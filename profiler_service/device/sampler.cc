@@ -92,12 +92,16 @@ absl::StatusOr<Stretch> RunStretch(Device& device, const StretchLength& length, 
   RETURN_IF_ERROR(device.ProbeClock());
   while (wants_more()) {
     // One call first: nobody knows yet how long it takes.
+    const int begin_batch = stretch.calls;
     const int end = stretch.calls == 0 ? 1 : stretch.calls + length.batch;
+    const absl::Time enqueues = SteadyNow();
     while (stretch.calls < end) {
       ASSIGN_OR_RETURN(Execution enqueued, call(stretch.calls++));
       Add(stretch.execution, std::move(enqueued));
       if (!IsOk(stretch.execution)) return stretch;
     }
+    const double enqueue_ns = absl::ToDoubleNanoseconds(SteadyNow() - enqueues) / (end - begin_batch);
+    if (begin_batch == 0 || enqueue_ns < stretch.enqueue_ns) stretch.enqueue_ns = enqueue_ns;
     RETURN_IF_ERROR(device.ProbeClock());
     ASSIGN_OR_RETURN(Execution waited, device.Synchronize(deadline));
     Add(stretch.execution, std::move(waited));

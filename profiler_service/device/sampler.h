@@ -28,6 +28,8 @@ struct Stretch {
   Execution execution;
   int calls = 0;
   double clock_mhz = 0;
+  // Host time to enqueue one call: the mean of the fastest batch.
+  double enqueue_ns = 0;
 };
 
 // Enqueues the n-th call, or what must be done before it (which is not measured). An Execution is not OK where the

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/device/fake_device.h"
 
 namespace sassay::device {
@@ -72,6 +74,16 @@ TEST_F(SamplerTest, FaultIsAnExecutionWithoutSamples) {
   ASSERT_TRUE(block.ok()) << block.status();
   EXPECT_EQ(block->execution.outcome, worker::RUN_OUTCOME_FAULT);
   EXPECT_TRUE(block->samples_ns.empty());
+}
+
+TEST_F(SamplerTest, StretchSaysWhatItsHostTookToEnqueueACall) {
+  const absl::Duration host = absl::Microseconds(300);
+  const absl::Time begin = SteadyNow();
+  const auto stretch = RunStretch(device_, {9, absl::ZeroDuration(), absl::Hours(1), 4}, absl::InfiniteFuture(),
+                                  [&](int) { return absl::SleepFor(host), Enqueue("good"); });
+  ASSERT_TRUE(stretch.ok()) << stretch.status();
+  EXPECT_GE(stretch->enqueue_ns, absl::ToDoubleNanoseconds(host));
+  EXPECT_LE(stretch->enqueue_ns * stretch->calls, absl::ToDoubleNanoseconds(SteadyNow() - begin));
 }
 
 TEST_F(SamplerTest, StretchMakesTheCallsThatWereAskedForAndFewerIfTheyTakeTooLong) {

@@ -102,6 +102,7 @@ absl::Status Judge::TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline
     RETURN_IF_ERROR(CheckEnd(stretch.execution));
     reply.mutable_block()->set_calls(static_cast<uint32_t>(stretch.calls));
     reply.mutable_block()->set_clock_mhz(stretch.clock_mhz);
+    reply.mutable_block()->set_enqueue_ns(stretch.enqueue_ns);
   }
   if (request.has_block()) {
     const int samples = std::min(request.block().sets_size(), kMostSamples);

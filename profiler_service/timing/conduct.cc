@@ -82,6 +82,7 @@ class Conductor {
     warm_up_began_ = with_.now();
     ASSIGN_OR_RETURN(const WarmUpReport report, program(side).WarmUp(calls, at_least, kLongestWarmUp));
     idle_since_ = with_.now();
+    if (report.enqueue_ns > 0) wall(side).AddEnqueue(report.enqueue_ns);
     return report;
   }
 

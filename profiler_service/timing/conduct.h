@@ -32,6 +32,8 @@ struct BlockReport {
 struct WarmUpReport {
   int calls = 0;
   double clock_mhz = 0;
+  // Host time to enqueue one call, where the program is to be believed; 0 if unknown.
+  double enqueue_ns = 0;
 };
 
 // Candidate or baseline. A Status ends the measurement: what it means is known to whoever made the program.

@@ -69,6 +69,9 @@ class FakeProgram : public TimedProgram {
   // Of its work, what it does in the n-th call of a block, and in a call of a warm-up.
   std::function<double(int)> share = [](int) { return 1.0; };
   double warm_share = 1;
+  // What it says that its host took to enqueue a call; and what a call of a warm-up takes at least because of it.
+  double enqueue_ns = 0;
+  absl::Duration host_call;
   int blocks = 0;
 
   absl::StatusOr<WarmUpReport> WarmUp(int calls, absl::Duration at_least, absl::Duration at_most) override {
@@ -76,11 +79,14 @@ class FakeProgram : public TimedProgram {
     const absl::Time begin = gpu_.now();
     WarmUpReport warm;
     while ((warm.calls < calls || gpu_.now() - begin < at_least) && (warm.calls == 0 || gpu_.now() - begin < at_most)) {
+      const absl::Time called = gpu_.now();
       gpu_.Call(call_ns_ * warm_share);
+      gpu_.Pass(std::max(host_call - (gpu_.now() - called), absl::ZeroDuration()));
       ++warm.calls;
     }
     warm.calls *= warm_calls_factor;
     warm.clock_mhz = gpu_.clock(gpu_.passed());
+    warm.enqueue_ns = enqueue_ns;
     return warm;
   }
 
@@ -252,6 +258,27 @@ TEST_F(ConductTest, RunnerThatReportsHalfIsFoundOutWithoutABaselineToo) {
   const auto conducted = Measure(nullptr);
   ASSERT_TRUE(conducted.ok()) << conducted.status();
   EXPECT_TRUE(absl::StrContains(conducted->implausible, "back to back they took")) << conducted->implausible;
+}
+
+TEST_F(ConductTest, QuarterOfAFastCallIsFoundOutByHowFastTheJudgesHostEnqueues) {
+  FakeProgram fast(gpu_, 24e3), liar(gpu_, 24e3);
+  fast.enqueue_ns = 4e3;
+  liar.report = [](double ns) { return ns / 4; };
+  liar.enqueue_ns = 0.1;  // nobody asks it
+  ensemble_candidate_ = &liar;
+  const auto conducted = Measure(&fast);
+  ASSERT_TRUE(conducted.ok()) << conducted.status();
+  EXPECT_TRUE(absl::StrContains(conducted->implausible, "back to back they took")) << conducted->implausible;
+}
+
+TEST_F(ConductTest, CallThatIsShorterThanTheHostNeedsToEnqueueItIsNotTakenForALie) {
+  FakeProgram quick(gpu_, 2e3), trusted(gpu_, 24e3);
+  trusted.enqueue_ns = 4e3;
+  quick.host_call = absl::Microseconds(9);
+  ensemble_candidate_ = &quick;
+  const auto conducted = Measure(&trusted);
+  ASSERT_TRUE(conducted.ok()) << conducted.status();
+  EXPECT_EQ(conducted->implausible, "");
 }
 
 TEST_F(ConductTest, RunnerThatReportsMoreThanTheWallHasNoBlocks) {

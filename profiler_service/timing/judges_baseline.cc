@@ -65,7 +65,7 @@ absl::StatusOr<WarmUpReport> JudgesBaseline::WarmUp(int calls, absl::Duration at
   request.mutable_warm_up()->set_at_least_ns(Ns(at_least));
   request.mutable_warm_up()->set_at_most_ns(Ns(at_most));
   ASSIGN_OR_RETURN(const JudgeReply reply, Ask(std::move(request)));
-  return WarmUpReport{static_cast<int>(reply.block().calls()), reply.block().clock_mhz()};
+  return WarmUpReport{static_cast<int>(reply.block().calls()), reply.block().clock_mhz(), reply.block().enqueue_ns()};
 }
 
 absl::StatusOr<BlockReport> JudgesBaseline::RunBlock(const BlockSize& size) {

@@ -42,6 +42,8 @@ struct Rules {
   absl::Duration long_block = absl::Milliseconds(50);
   // Share of void blocks above which nothing is believed.
   double most_void = 0.1;
+  // Host time to enqueue one operation in a sandboxed process, at most, beside every load of the host.
+  double enqueue_ns = 20e3;
 };
 
 // For an A/A anchor, whose ratio must be 1.000 ± 0.003, that is, twice the interval, and whose time is its own.

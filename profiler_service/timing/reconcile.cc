@@ -18,8 +18,8 @@ constexpr double kTrustedFactor = 2;
 constexpr double kSandboxNs = 150e3;
 // A rest below this share of the median is no matter: rule 3 is finer.
 constexpr double kMatters = 0.2;
-// Host time to enqueue one operation in a sandboxed process.
-constexpr double kEnqueueNs = 20e3;
+// Waiting for the device after every few calls, per call.
+constexpr double kWaitNs = 4e3;
 // 1980 to 1590 MHz within milliseconds was seen: a cold call may run at a clock that much higher.
 constexpr double kClockSwing = 0.7;
 
@@ -38,8 +38,11 @@ void WallRecord::AddWarmUp(int calls, absl::Duration wall) {
   if (calls > 0) warm_call_ns_ = std::min(warm_call_ns_, absl::ToDoubleNanoseconds(wall) / calls);
 }
 
+void WallRecord::AddEnqueue(double ns) { enqueue_ns_ = std::min(enqueue_ns_, ns); }
+
 std::string WallRecord::Implausible(double median_ns, const WallRecord* trusted, const Surroundings& around) const {
-  const double host_ns = around.operations * kEnqueueNs;
+  const double known_ns = trusted != nullptr ? kTrustedFactor * trusted->enqueue_ns() + kWaitNs : around.enqueue_ns;
+  const double host_ns = around.operations * std::min(known_ns, around.enqueue_ns);
   double allowed_ns = kFixedNs + host_ns + around.written_bytes / kSlowestBytesPerNs;
   if (trusted != nullptr && std::isfinite(trusted->rest_ns())) {
     allowed_ns = kTrustedFactor * std::max(trusted->rest_ns(), 0.0) + kSandboxNs + host_ns +

@@ -8,8 +8,10 @@
 //      took leaves the rest unexplained. Without a baseline its bytes at a bandwidth that every GPU has bound it. The
 //      smallest rest of all blocks counts: a busy host only adds.
 //   3. A number of calls that we name, run back to back during warm-up and timed from outside, bound the speed from
-//      below: cold calls are not faster than warm ones by more than a clock can change. It does not hold for a kernel
-//      that remembers the one set of inputs that it is warmed up on; that one has only rule 2 against it.
+//      below: cold calls are not faster than warm ones by more than a clock can change. What the host took to enqueue
+//      them is allowed: twice what the judge needs for a call of its own, beside the same load, or 20 µs an operation
+//      where that is not known. It does not hold for a kernel that remembers the one set of inputs that it is warmed
+//      up on; that one has only rule 2 against it.
 // Rules 2 and 3 hold for a measurement as a whole. What breaks one is no time, never a conviction: a host that was
 // suspended looks the same.
 #ifndef SASSAY_PROFILER_SERVICE_TIMING_RECONCILE_H_
@@ -30,6 +32,8 @@ struct Surroundings {
   double own_bytes = 0;
   // Launches, copies and memsets of one call.
   double operations = 1;
+  // Host time to enqueue one of them in a sandboxed process, at most.
+  double enqueue_ns = 20e3;
 };
 
 // Of one side. Thread-compatible.
@@ -42,11 +46,15 @@ class WallRecord {
   void AddBlock(int samples, double sum_ns, absl::Duration wall);
   // `calls` back to back.
   void AddWarmUp(int calls, absl::Duration wall);
+  // What one call of a trusted program took to enqueue.
+  void AddEnqueue(double ns);
 
   // Wall time per sample that its device time does not explain, at least. Infinite before the first block.
   double rest_ns() const { return rest_ns_; }
   // Wall time per call of the fastest stretch. Infinite before the first one.
   double warm_call_ns() const { return warm_call_ns_; }
+  // Host time per enqueued call of the fastest stretch. Infinite where nobody said.
+  double enqueue_ns() const { return enqueue_ns_; }
 
   // Rules 2 and 3: empty, or what does not add up. `median_ns` is what the samples say; `trusted` the baseline's record
   // (null where there is none).
@@ -55,6 +63,7 @@ class WallRecord {
  private:
   double rest_ns_ = std::numeric_limits<double>::infinity();
   double warm_call_ns_ = std::numeric_limits<double>::infinity();
+  double enqueue_ns_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace sassay::timing

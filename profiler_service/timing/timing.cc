@@ -36,6 +36,7 @@ bool IsOperation(const sassay::v1::Step& step) {
 Surroundings Around(const TimingRequest& request) {
   const sassay::v1::LaunchPlan& plan = request.bundle->plans(0);
   Surroundings around;
+  around.enqueue_ns = request.rules.enqueue_ns;
   around.written_bytes = kFlushedBytes;
   for (const sassay::v1::Buffer& buffer : plan.buffers()) {
     const double bytes = static_cast<double>(buffer.size_bytes());
