@@ -306,11 +306,11 @@ class JobRun {
   // A hang slows down whoever shares the device, and has to be seen again anyway: beside others it is stopped early.
   absl::Duration FirstDeadline() const { return lane_->emulated() ? DeviceDeadline() : DeviceDeadline() / 4; }
 
-  // Beside other candidates, as a rule. What may be the device's fault is run again with nobody else there; so is what
-  // earlier attempts failed with on other devices.
+  // Beside other candidates, as a rule. What may be the device's fault is run again with nobody else there, unless a
+  // tool names what the candidate did; so is what earlier attempts failed with on other devices.
   void Evaluate(StageReport& report) {
     auto evaluation = EvaluateOnce(/*alone=*/!lane_->emulated() && !job_.earlier_devices.empty(), nullptr);
-    if (evaluation.ok() && evaluation->needs_proof()) {
+    if (evaluation.ok() && evaluation->needs_proof() && !ToolConvicts(*evaluation)) {
       seen_.notes.push_back(
           absl::StrCat("evaluate: run again alone on the device: ", evaluation->seen().failure->reason));
       evaluation = EvaluateOnce(/*alone=*/true, &*evaluation);
@@ -319,9 +319,26 @@ class JobRun {
     report.set_device_ns(evaluation->device_ns());
     evaluated_ = absl::Nanoseconds(evaluation->device_ns());
     seen_.evaluate = evaluation->seen();
+    if (evaluation->passed() || !WantsSanitize()) ForgetTools();
     SuggestSize(*seen_.evaluate);
     for (const std::string& note : evaluation->notes()) seen_.notes.push_back(note);
     if (!evaluation->passed()) Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
+  }
+
+  // The sanitize stage ahead of its time: a finding that names access, thread and line says more than a second fault,
+  // costs one process instead of two and nobody his place on the device.
+  bool ToolConvicts(const evaluate::Evaluation& first) {
+    seen_.evaluate = first.seen();
+    if (!WantsSanitize()) return false;
+    ahead_.emplace();
+    RunTools(*ahead_);
+    return !seen_.sanitize->convicting.empty();
+  }
+
+  // What they saw was the diagnosis of a failure that is none, or is not the candidate's.
+  void ForgetTools() {
+    ahead_.reset();
+    seen_.sanitize.reset();
   }
 
   // `first` is what needs proof; null otherwise. A Status tells why the device could not be had.
@@ -385,9 +402,12 @@ class JobRun {
   void Sanitize(StageReport& report) {
     // nvdisasm takes about as long as the sanitizer, and no GPU.
     if (WantsMore(sassay::v1::STAGE_EVIDENCE) && !lane_->emulated()) DisassembleAhead();
-    SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline(), EvaluateFailure() == nullptr};
-    verdict::SanitizeSeen& seen = seen_.sanitize.emplace(RunSanitize(ThisJob(), wish, report));
-    seen.diagnostic = EvaluateFailure() != nullptr;
+    if (ahead_.has_value()) {
+      report.set_device_ns(ahead_->device_ns());
+    } else {
+      RunTools(report);
+    }
+    const verdict::SanitizeSeen& seen = *seen_.sanitize;
     for (const sassay::v1::SanitizerReport& tool : seen.reports) {
       const std::string name =
           tool.tool() == "emulator" ? tool.tool() : absl::StrCat("compute-sanitizer ", tool.version());
@@ -397,6 +417,12 @@ class JobRun {
     }
     if (!seen.convicting.empty()) return Finish(report, StageReport::FAILED, seen.convicting.front().message());
     if (!seen.unavailable.empty()) Finish(report, StageReport::UNAVAILABLE, seen.unavailable);
+  }
+
+  void RunTools(StageReport& report) {
+    const SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline(), EvaluateFailure() == nullptr};
+    seen_.sanitize = RunSanitize(ThisJob(), wish, report);
+    seen_.sanitize->diagnostic = EvaluateFailure() != nullptr;
   }
 
   // Evidence finds the result in the disassembler's memory.
@@ -557,6 +583,7 @@ class JobRun {
   absl::optional<Lanes::Seat> seat_;
   Lane* lane_ = nullptr;  // the seat's
   absl::Duration call_estimate_;
+  absl::optional<StageReport> ahead_;          // of the tools that ran before evaluate was over
   absl::Duration evaluated_;                   // device time of all its calls
   std::vector<evidence::HotInstruction> hot_;  // as evidence counted them
   verdict::Observations seen_;

@@ -429,56 +429,6 @@ TEST_F(PipelineTest, ReplayShowsTheSameWorstElementAndIsNeverScored) {
   EXPECT_EQ(Run(job).status(), VERDICT_STATUS_REJECTED);
 }
 
-// Every second hang, that of the proof, takes the device with it; it comes back after a while.
-TEST_F(PipelineTest, ADigestThatWedgesTwoDevicesAloneIsBarred) {
-  std::atomic<int> hangs{0};
-  std::atomic<bool> broken{false};
-  Build([&](int call, Tensors& tensors) {
-    if (++hangs % 2 == 0) broken = true;
-    return Hang(call, tensors);
-  });
-  lane_->probe_ = [&] { return broken.exchange(false) ? absl::UnavailableError("no context") : absl::OkStatus(); };
-  EXPECT_EQ(Run().status(), VERDICT_STATUS_TIMEOUT);
-  lane_->ExchangeDevice("GPU-2");
-  const Verdict second = Run();
-  EXPECT_EQ(second.status(), VERDICT_STATUS_TIMEOUT);
-  EXPECT_THAT(second.details().notes(), Contains(HasSubstr("GPU-2 takes no runner")));
-  const Verdict verdict = Run();
-  EXPECT_EQ(verdict.code(), VERDICT_CODE_DIGEST_BARRED);
-  EXPECT_THAT(verdict.reason(), HasSubstr("GPU-1 and GPU-2"));
-  EXPECT_THAT(observer_.started_.back(), STAGE_ADMISSION);
-}
-
-// A driver that is gone, or a neighbour that hangs, says nothing about a digest.
-TEST_F(PipelineTest, DeadDevicesBarNobody) {
-  std::atomic<bool> dead{false};
-  Build([&](int, Tensors&) {
-    dead = true;
-    return sassay::worker::RunnerReply();  // what a lost runner looks like
-  });
-  lane_->probe_ = [&] { return dead.exchange(false) ? absl::UnavailableError("no context") : absl::OkStatus(); };
-  for (const char* uuid : {"GPU-1", "GPU-2", "GPU-3"}) {
-    lane_->ExchangeDevice(uuid);
-    const Verdict verdict = Run();
-    EXPECT_EQ(verdict.status(), VERDICT_STATUS_INFRA_ERROR);
-    EXPECT_EQ(verdict.code(), VERDICT_CODE_RUNNER_LOST);
-  }
-}
-
-TEST_F(PipelineTest, ADeviceOnWhichNoRunnerComesUpProvesNothing) {
-  std::atomic<int> calls{0};
-  Build([&](int call, Tensors& tensors) {
-    ++calls;
-    return Hang(call, tensors);
-  });
-  Job job = MakeJob();
-  job.earlier_devices = {"NVIDIA H200 GPU-7"};
-  lane_->probe_ = [] { return absl::UnavailableError("no context"); };
-  const Verdict verdict = Run(job);
-  EXPECT_EQ(verdict.code(), VERDICT_CODE_DEVICE_LOST) << verdict.reason();
-  EXPECT_EQ(calls, 0) << "what failed elsewhere runs alone on a device that was seen well";
-}
-
 TEST_F(PipelineTest, AnAttemptAfterTroubleBeginsAfterAPauseUnlessItIsCancelled) {
   retry_pause_ = absl::Milliseconds(60);
   Build(evaluate::HonestGemm);
@@ -491,38 +441,6 @@ TEST_F(PipelineTest, AnAttemptAfterTroubleBeginsAfterAPauseUnlessItIsCancelled) 
   Build(evaluate::HonestGemm);
   observer_.cancelled_ = true;
   EXPECT_EQ(Run(job).status(), VERDICT_STATUS_CANCELLED);
-}
-
-// The second run that convicts is nobody's neighbour.
-TEST_F(PipelineTest, AFaultIsProvenAloneOnTheDevice) {
-  absl::Notification neighbour_runs;
-  std::atomic<bool> neighbour_ended{false}, alone{true};
-  std::atomic<int> faults{0};
-  Build([&](int, Tensors&) {
-    if (++faults == 2) alone = neighbour_ended.load();
-    return evaluate::Ended(sassay::worker::RUN_OUTCOME_FAULT, VERDICT_CODE_ILLEGAL_ADDRESS, "illegal address");
-  });
-  auto held = lane_->lease().Acquire(DeviceLease::Mode::kShared, 0, absl::InfiniteFuture(), [] { return false; });
-  ASSERT_TRUE(held.ok());
-  std::thread neighbour([&] {
-    while (faults < 1) std::this_thread::yield();
-    neighbour_ended = true;
-    const auto released = std::move(held);
-  });
-  EXPECT_EQ(Run().code(), VERDICT_CODE_ILLEGAL_ADDRESS);
-  neighbour.join();
-  EXPECT_TRUE(alone);
-  EXPECT_EQ(faults, 2);
-}
-
-TEST_F(PipelineTest, AKernelThatIsOnlySlowBesideOthersIsCorrect) {
-  std::atomic<int> calls{0};
-  Build([&](int call, Tensors& tensors) {
-    return ++calls == 1 ? Hang(call, tensors) : evaluate::HonestGemm(call, tensors);
-  });
-  const Verdict verdict = Run();
-  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
-  EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("run again alone on the device")));
 }
 
 TEST_F(PipelineTest, SeveralJobsShareADevice) {
