@@ -72,6 +72,8 @@ class ServicePipeline {
   // Workers that ended without being told to, or could not start; for metrics.
   uint64_t judge_deaths() const;
   uint64_t runner_deaths() const { return pool_->deaths(); }
+  // Processes that opened a device to run something there, by mode.
+  const wire::StartedRunners& started_runners() const { return pool_->started(); }
 
  private:
   ServicePipeline() = default;

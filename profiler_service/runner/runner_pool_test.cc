@@ -122,6 +122,28 @@ TEST(RunnerPool, OnlyWhatIsTimedHasAllTheChannelsOfAContext) {
   EXPECT_EQ(connections(worker::RUN_MODE_TIMED), 0u);
 }
 
+TEST(RunnerPool, ARunnerSeesItsOwnGpuAlone) {
+  const auto visible = [](const char* device) {
+    const auto environment = RunnerWorkerOptions(FakeRunnerOptions(), device, worker::RUN_MODE_PLAIN).environment;
+    const auto found = environment.find("CUDA_VISIBLE_DEVICES");
+    return found == environment.end() ? "all" : found->second;
+  };
+  EXPECT_EQ(visible("cuda:GPU-1234"), "GPU-1234");
+  EXPECT_EQ(visible(kDevice), "all");
+}
+
+TEST(RunnerPool, EveryRunnerThatIsStartedCounts) {
+  RunnerPool pool(FakeRunnerOptions());
+  EXPECT_EQ(pool.started().Describe(), "");
+  ASSERT_TRUE(pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  ASSERT_TRUE(StartRunner(pool.options(), kDevice, worker::RUN_MODE_CHECKED, Soon()).ok()) << "as under a tool";
+  EXPECT_FALSE(pool.Acquire("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_EQ(pool.started().Total(worker::RUN_MODE_PLAIN), 2u);
+  EXPECT_EQ(pool.started().Total(worker::RUN_MODE_CHECKED), 1u);
+  EXPECT_EQ(pool.started().Describe(),
+            "cuda:broken: 1 runners started: 1 PLAIN\nemulated:sm_90a: 2 runners started: 1 PLAIN, 1 CHECKED");
+}
+
 TEST(RunnerPool, QuietDeviceStillServesCallers) {
   RunnerPool pool(FakeRunnerOptions());
   pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);

@@ -24,6 +24,7 @@
 #include "common/sandbox/sandbox.h"
 #include "profiler_service/wire/kill_switch.h"
 #include "profiler_service/wire/runner_client.h"
+#include "profiler_service/wire/started_runners.h"
 #include "profiler_service/wire/worker.pb.h"
 
 namespace sassay::wire {
@@ -45,6 +46,8 @@ struct RunnerPoolOptions {
   absl::optional<AllowUnsandboxed> allow_unsandboxed;
   // What a fresh runner has to say "ready".
   absl::Duration start_timeout = absl::Seconds(60);
+  // Counts every runner that is started with these options, under a tool too. A pool makes one where there is none.
+  std::shared_ptr<StartedRunners> started;
 };
 
 // How to start one runner for `device` ("cuda:0", "emulated:sm_90a") in `mode`: argv, environment and sandbox.
@@ -56,14 +59,14 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOption
                                                           sassay::worker::RunMode mode, absl::Time deadline,
                                                           KillSwitch* kill_switch = nullptr);
 
-// Hands out runners. Thread-safe. Destruction kills the spares.
+// Hands out runners. Thread-safe. Destruction kills the spares and logs how many runners were started.
 //
 // A thread for each device starts spares, so that no job's thread has to live as long as a runner and a device that
 // hangs keeps no other one waiting. It stops trying for a while (one second, doubling to a minute) when its device
 // refuses. Acquire never depends on it: without a spare it starts a runner itself.
 class RunnerPool {
  public:
-  explicit RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {}
+  explicit RunnerPool(RunnerPoolOptions options);
   ~RunnerPool();
 
   const RunnerPoolOptions& options() const { return options_; }
@@ -87,6 +90,7 @@ class RunnerPool {
   // Waits for a spare to be there; whether it came before `deadline`.
   bool AwaitSpareForTest(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline);
 
+  const StartedRunners& started() const { return *options_.started; }
   // Runners that could not start, and spares that died while they waited.
   uint64_t deaths() const { return deaths_; }
 

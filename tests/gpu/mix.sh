@@ -13,5 +13,5 @@ start_service --device "${DEVICE:-cuda:0}" --device-deadline "${DEVICE_DEADLINE:
 measure mix --turns "${TURNS:-100}" --jobs "${JOBS:-8}" --most-seconds "${MOST_SECONDS:-90}" "$@"
 status=$?
 stop_service
-grep -o '[^ ]* [^ ]* GPU-[^ ]*: .* times alone.*' "$out/service.log" || true
+usage
 conclude mix $status "$(grep ' turns in ' "$scratch/measured")"

@@ -10,7 +10,7 @@ out=${OUT:-$scratch/out}
 mkdir -p "$out"
 service=
 
-# start_service [flag…]: sets `address`; its log is $out/service.log. Ends the script if the service does not come up.
+# start_service [flag…]: sets `address` and `metrics`; its log is $out/service.log. Ends the script if the service does not come up.
 start_service() {
   rm -f "$scratch/port"
   "$package/bin/profiler-service" --listen 127.0.0.1:0 --metrics 127.0.0.1:0 --port-file "$scratch/port" --state "$scratch/state" "$@" \
@@ -23,6 +23,12 @@ start_service() {
   done
   [[ -s $scratch/port ]] || { cat "$out/service.log" >&2; echo "the service did not become ready" >&2; exit 1; }
   address=127.0.0.1:$(cat "$scratch/port")
+  # It says so right after it has written the port.
+  for _ in $(seq 100); do
+    metrics=$(sed -n 's/.* metrics=//p' "$scratch/listen")
+    [[ -n $metrics ]] && break
+    sleep 0.1
+  done
 }
 
 stop_service() {
@@ -31,6 +37,8 @@ stop_service() {
   wait "$service" 2>/dev/null
   service=
 }
+# usage: how the GPUs of the latest services were leased and how many runners they took, as they said when they ended.
+usage() { grep -oE '[^ ]* [^ ]* GPU-[^ ]*: .* times alone.*|[^ ]*: [0-9]+ runners started: .*' "$out/service.log" || true; }
 trap 'stop_service; rm -rf "$scratch"' EXIT
 
 # conclude NAME STATUS WHAT: the last line of a script, "PASS  NAME: WHAT" or "FAIL  NAME: WHAT", and its exit status.
@@ -47,7 +55,7 @@ measure() {
   local experiment=$1 status
   shift
   python3 "$(dirname "${BASH_SOURCE[0]}")/turns.py" "$experiment" --package "$package" --service "$address" --pid "$service" \
-    --state "$scratch/state" --out "$out" "$@" >"$scratch/measured"
+    --state "$scratch/state" --metrics "$metrics" --out "$out" "$@" >"$scratch/measured"
   status=$?
   grep -v '^json: ' "$scratch/measured"
   sed -n 's/^json: //p' "$scratch/measured" >>"$out/results.jsonl"

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 import holdings
 
@@ -204,6 +205,15 @@ def unexpected_turns(turns):
     return unexpected
 
 
+def runners_started(address):
+    """How many runners the service has started, by mode; nothing where it serves no metrics."""
+    if not address:
+        return {}
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as reply:
+        found = re.findall(r'^sassay_runners_started_total{mode="(\w+)"} (\d+)', reply.read().decode(), re.MULTILINE)
+    return {mode: int(count) for mode, count in found}
+
+
 def mix(client, arguments):
     turns = drawn(client, arguments)
     # What is opened once and stays (the libraries' contexts, NVML's descriptors of each GPU) is no leak.
@@ -211,6 +221,7 @@ def mix(client, arguments):
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(lambda turn: client.submit(*turn), itertools.islice(itertools.cycle(rights), max(len(rights), arguments.jobs // 2))))
     before = holdings.at_rest(arguments.pid, arguments.state)
+    runners_before = runners_started(arguments.metrics)
     begin = time.monotonic()
     # GPU time is dear: what is far too slow is told by the turns that it did.
     patience = 1.5 * arguments.most_seconds or float("inf")
@@ -218,7 +229,9 @@ def mix(client, arguments):
         done = list(pool.map(lambda turn: client.submit(*turn) if time.monotonic() - begin < patience else None, turns))
     done = [turn for turn in done if turn is not None]
     seconds = time.monotonic() - begin
+    # With the spares that take the place of those that were used.
     after, leaked = holdings.left_behind(arguments.pid, arguments.state, before)
+    runners = {mode: count - runners_before.get(mode, 0) for mode, count in runners_started(arguments.metrics).items()}
     unexpected = unexpected_turns(done)
     print(f"{'kind':<9} {'turns':>5} {'median s':>9} {'longest s':>9}")
     for kind in MIX:
@@ -229,6 +242,9 @@ def mix(client, arguments):
     for stage in (stage for turn in done for stage in turn.verdict.get("stages", [])):
         stage_seconds[stage["stage"]] = stage_seconds.get(stage["stage"], 0) + int(stage.get("wall_ns", 0)) / 1e9
     print("in stages, waiting for the GPU included: " + ", ".join(f"{name.lower()} {value:.1f} s" for name, value in stage_seconds.items()))
+    on_gpu = sum(turn.kind != "refused" for turn in done)
+    print(f"runners started: {sum(runners.values())}, {sum(runners.values()) / max(on_gpu, 1):.2f} for each of {on_gpu} turns that reached a GPU ("
+          + ", ".join(f"{mode} {count}" for mode, count in runners.items()) + ")")
     rate = 3600 * len(done) / seconds
     print(f"{len(done)} turns in {seconds:.1f} s: {rate:.0f} turns/hour; GPU busy (NVML) {busy.share()}; "
           f"{len(unexpected)} unexpected; leaked: {', '.join(leaked) or 'nothing'}")
@@ -236,7 +252,7 @@ def mix(client, arguments):
     for turn in done:
         devices[turn.kind] = devices.get(turn.kind, 0) + turn.device_seconds
     emit({"experiment": "mix", "label": arguments.label, "turns": len(done), "jobs": arguments.jobs, "seconds": round(seconds, 2),
-          "turns_per_hour": round(rate), "gpu_busy_share": busy.share(), "unexpected": len(unexpected),
+          "turns_per_hour": round(rate), "gpu_busy_share": busy.share(), "unexpected": len(unexpected), "runners": runners,
           "candidate_device_seconds": {kind: round(value, 2) for kind, value in devices.items()},
           "stage_seconds": {name: round(value, 2) for name, value in stage_seconds.items()}, "before": before, "after": after,
           "leaked": leaked})
@@ -470,6 +486,7 @@ def main():
     parser.add_argument("--package", required=True, help="folder made by tests/gpu/package.sh")
     parser.add_argument("--service", required=True, help="HOST:PORT")
     parser.add_argument("--pid", type=int, default=0, help="the service's process, for what it holds")
+    parser.add_argument("--metrics", default="", help="HOST:PORT of the service's metrics, for mix: how many runners it started")
     parser.add_argument("--state", default="", help="the service's --state")
     parser.add_argument("--out", default="", help="folder for verdicts.jsonl")
     parser.add_argument("--jobs", type=int, default=4, help="submissions at once")

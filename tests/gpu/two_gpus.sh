@@ -23,6 +23,7 @@ start_service --device cuda:0 "${flags[@]}"
 measure mix --turns "$turns" --jobs "$jobs" --label "one GPU" || failed=1
 stop_service
 
+usage
 factor=$(python3 - "$out/results.jsonl" <<'PYTHON'
 import json, sys
 

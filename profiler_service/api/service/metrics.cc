@@ -23,29 +23,40 @@ const prometheus::Histogram::BucketBoundaries kSecondsBuckets = {0.001, 0.003, 0
 
 }  // namespace
 
-class Metrics::Gauges : public prometheus::Collectable {
+class Metrics::Sources : public prometheus::Collectable {
  public:
-  Gauges(std::vector<GaugeSource> sources, prometheus::Counter& errors)
+  Sources(std::vector<MetricSource> sources, prometheus::Counter& errors)
       : sources_(std::move(sources)), errors_(errors) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override {
     std::vector<prometheus::MetricFamily> families;
-    for (const GaugeSource& source : sources_) {
-      prometheus::MetricFamily family;
-      family.name = source.name;
-      family.help = source.help;
-      family.type = prometheus::MetricType::Gauge;
-      family.metric.emplace_back();
-      const absl::StatusOr<double> value = source.read();
-      if (!value.ok()) errors_.Increment();
-      family.metric.back().gauge.value = value.value_or(std::numeric_limits<double>::quiet_NaN());
-      families.push_back(std::move(family));
+    for (const MetricSource& source : sources_) {
+      if (families.empty() || families.back().name != source.name) families.push_back(FamilyOf(source));
+      families.back().metric.push_back(Read(source));
     }
     return families;
   }
 
  private:
-  const std::vector<GaugeSource> sources_;
+  static prometheus::MetricFamily FamilyOf(const MetricSource& source) {
+    prometheus::MetricFamily family;
+    family.name = source.name;
+    family.help = source.help;
+    family.type = source.counts ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+    return family;
+  }
+
+  prometheus::ClientMetric Read(const MetricSource& source) const {
+    prometheus::ClientMetric metric;
+    for (const auto& [name, value] : source.labels) metric.label.push_back({name, value});
+    const absl::StatusOr<double> value = source.read();
+    if (!value.ok()) errors_.Increment();
+    (source.counts ? metric.counter.value : metric.gauge.value) =
+        value.value_or(std::numeric_limits<double>::quiet_NaN());
+    return metric;
+  }
+
+  const std::vector<MetricSource> sources_;
   prometheus::Counter& errors_;
 };
 
@@ -111,8 +122,8 @@ void Metrics::Observe(const sassay::v1::StageReport& report) {
     histogram->second->Observe(static_cast<double>(report.wall_ns()) * 1e-9);
 }
 
-absl::StatusOr<std::string> Metrics::Serve(const std::string& address, std::vector<GaugeSource> gauges) {
-  gauges_ = std::make_shared<Gauges>(std::move(gauges), *store_errors_);
+absl::StatusOr<std::string> Metrics::Serve(const std::string& address, std::vector<MetricSource> sources) {
+  sources_ = std::make_shared<Sources>(std::move(sources), *store_errors_);
   try {
     exposer_ = std::make_unique<prometheus::Exposer>(address, 1);
   } catch (const std::exception& error) {
@@ -120,7 +131,7 @@ absl::StatusOr<std::string> Metrics::Serve(const std::string& address, std::vect
                                                "; the port may be taken: choose another, or '' for none"));
   }
   exposer_->RegisterCollectable(registry_);
-  exposer_->RegisterCollectable(gauges_);
+  exposer_->RegisterCollectable(sources_);
   return absl::StrCat(address.substr(0, address.rfind(':')), ":", exposer_->GetListeningPorts().front());
 }
 
@@ -128,8 +139,8 @@ void Metrics::StopServing() { exposer_.reset(); }
 
 std::string Metrics::Text() const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
-  if (gauges_ != nullptr) {
-    for (prometheus::MetricFamily& family : gauges_->Collect()) families.push_back(std::move(family));
+  if (sources_ != nullptr) {
+    for (prometheus::MetricFamily& family : sources_->Collect()) families.push_back(std::move(family));
   }
   return prometheus::TextSerializer().Serialize(families);
 }

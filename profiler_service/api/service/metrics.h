@@ -23,15 +23,19 @@ class Registry;
 
 namespace sassay::api {
 
-// A number that is asked for at each scrape. One that cannot be had is NaN: nothing is not known to be 0.
-struct GaugeSource {
+// A number that is asked for at each scrape. One that cannot be had is NaN: nothing is not known to be 0. Those of one
+// name follow each other and differ in their labels.
+struct MetricSource {
   std::string name;
   std::string help;
   std::function<absl::StatusOr<double>()> read;
+  // It never falls while the service lives; its name ends in _total.
+  bool counts = false;
+  std::map<std::string, std::string> labels{};
 };
 
-// Counters and histograms, fed by the queue's hooks; gauges, read when scraped. Labels are bounded: statuses and
-// stages. Thread-safe. Sources must stay readable until StopServing.
+// Counters and histograms, fed by the queue's hooks; sources, read when scraped. Labels are bounded: statuses, stages
+// and modes of runners. Thread-safe. Sources must stay readable until StopServing.
 class Metrics {
  public:
   Metrics();
@@ -42,13 +46,13 @@ class Metrics {
   // Counts an rpc that ended with `code`.
   void CountRefused(absl::StatusCode code);
   // UNAVAILABLE if the address cannot be had. Returns "HOST:PORT" with the port that was taken.
-  absl::StatusOr<std::string> Serve(const std::string& address, std::vector<GaugeSource> gauges);
+  absl::StatusOr<std::string> Serve(const std::string& address, std::vector<MetricSource> sources);
   void StopServing();
   // Everything in Prometheus' text format, for tests.
   std::string Text() const;
 
  private:
-  class Gauges;
+  class Sources;
   void Observe(const sassay::v1::StageReport& report);
 
   std::shared_ptr<prometheus::Registry> registry_;
@@ -58,7 +62,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* refused_;
   std::map<int, prometheus::Counter*> finished_;
   std::map<int, prometheus::Histogram*> stage_seconds_;
-  std::shared_ptr<Gauges> gauges_;
+  std::shared_ptr<Sources> sources_;
   std::unique_ptr<prometheus::Exposer> exposer_;
 };
 

@@ -82,6 +82,24 @@ ServiceFacts FactsOf(const pipeline::ServicePipeline& pipeline) {
   return facts;
 }
 
+std::vector<MetricSource> MetricsOf(const pipeline::ServicePipeline& pipeline) {
+  std::vector<MetricSource> sources = {
+      {"sassay_judge_deaths_total", "Judges that ended by themselves or could not start",
+       [&pipeline] { return static_cast<double>(pipeline.judge_deaths()); }, true},
+      {"sassay_runner_deaths_total", "Runners that could not start, and spares that died while they waited",
+       [&pipeline] { return static_cast<double>(pipeline.runner_deaths()); }, true}};
+  for (int number = 0; number < sassay::worker::RunMode_ARRAYSIZE; ++number) {
+    const auto mode = static_cast<sassay::worker::RunMode>(number);
+    if (!sassay::worker::RunMode_IsValid(number) || mode == sassay::worker::RUN_MODE_UNSPECIFIED) continue;
+    sources.push_back({"sassay_runners_started_total",
+                       "Processes that opened a device to run something there",
+                       [&pipeline, mode] { return static_cast<double>(pipeline.started_runners().Total(mode)); },
+                       true,
+                       {{"mode", EnumName(mode)}}});
+  }
+  return sources;
+}
+
 absl::Status Announce(const ServiceOptions& options, const Server& server) {
   if (!options.port_file.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n"), kPortFileMode));
@@ -101,6 +119,7 @@ absl::Status Serve(const ServiceOptions& options) {
   ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog));
   ServiceFacts facts = FactsOf(*pipeline);
   facts.capabilities.set_default_sanitize(options.sanitize);
+  facts.metrics = MetricsOf(*pipeline);
   ASSIGN_OR_RETURN(const auto server,
                    Server::Start(options, std::move(state), pipeline->runner(), catalog, std::move(facts)));
   RETURN_IF_ERROR(Announce(options, *server));

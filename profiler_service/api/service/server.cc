@@ -105,11 +105,12 @@ struct Server::Parts {
              [this](absl::StatusCode code) { metrics.CountRefused(code); },
              std::move(facts.capabilities),
              std::move(facts.gpus)},
+        machine(std::move(facts.metrics)),
         profiler_port(port),
         control_port(port) {}
 
-  std::vector<GaugeSource> Gauges() {
-    return {
+  std::vector<MetricSource> Sources() {
+    std::vector<MetricSource> sources = {
         {"sassay_queue_depth", "Submissions that wait", [this] { return Depth(&store::Depths::queued); }},
         {"sassay_submissions_running", "Submissions that run", [this] { return Depth(&store::Depths::leased); }},
         {"sassay_paused", "1 while nothing is started", [this] { return queue.pause().has_value() ? 1.0 : 0.0; }},
@@ -117,6 +118,8 @@ struct Server::Parts {
          [this] { return static_cast<double>(blobs->TotalBytes()); }},
         {"sassay_open_streams", "Open streams", [this] { return static_cast<double>(streams.count()); }},
     };
+    sources.insert(sources.end(), machine.begin(), machine.end());
+    return sources;
   }
 
   absl::StatusOr<double> Depth(uint64_t store::Depths::*which) const {
@@ -152,7 +155,7 @@ struct Server::Parts {
 
   absl::Status ServeMetrics() {
     if (options.metrics.empty()) return absl::OkStatus();
-    absl::StatusOr<std::string> serving = metrics.Serve(options.metrics, Gauges());
+    absl::StatusOr<std::string> serving = metrics.Serve(options.metrics, Sources());
     if (!serving.ok() && options.metrics_given) return serving.status();
     if (!serving.ok()) spdlog::warn("no metrics: {}", serving.status().ToString());
     if (serving.ok()) metrics_address = *serving;
@@ -231,6 +234,7 @@ struct Server::Parts {
   IoPool pool{kIoThreads};
   IoPool control_pool{1};
   PortContext port;
+  const std::vector<MetricSource> machine;
   ProfilerPort profiler_port;
   ControlPort control_port;
   std::unique_ptr<queue::Dispatcher> dispatcher;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/workload/catalog.h"
+#include "profiler_service/api/service/metrics.h"
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/api/service/state_folder.h"
 #include "profiler_service/pipeline/job.h"
@@ -20,6 +21,8 @@ namespace sassay::api {
 struct ServiceFacts {
   sassay::v1::GetCapabilitiesResponse capabilities;
   std::vector<sassay::v1::Gpu> gpus;
+  // Of its workers, for Prometheus; they must be readable until Shutdown.
+  std::vector<MetricSource> metrics;
 };
 
 // Life cycle: Start answers when the port is open; Shutdown (or destruction) drains. `runner` and `catalog` outlive it.

@@ -329,6 +329,8 @@ TEST_F(ServerTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("sassay_stage_seconds_bucket{stage=\"EVALUATE\",le=\"0.03\"} 2"));
   EXPECT_THAT(text, HasSubstr("sassay_queue_depth 0"));
   EXPECT_THAT(text, HasSubstr("sassay_blob_bytes 4096"));
+  EXPECT_THAT(text, HasSubstr("# TYPE test_runners_total counter\ntest_runners_total{mode=\"PLAIN\"} 3\n"
+                              "test_runners_total{mode=\"CHECKED\"} 2\n"));
 }
 
 TEST_F(ServerTest, WhatTheStoreCannotSayIsNotZero) {

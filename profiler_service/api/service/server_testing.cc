@@ -123,6 +123,10 @@ absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOption
   ServiceFacts facts;
   facts.capabilities.set_rules_version("test rules");
   facts.gpus.emplace_back().set_uuid("emulated:sm_90a#0");
+  for (const auto& [mode, count] : {std::pair("PLAIN", 3.0), std::pair("CHECKED", 2.0)}) {
+    facts.metrics.push_back(
+        {"test_runners_total", "Runners", [count = count] { return count; }, true, {{"mode", mode}}});
+  }
   return Server::Start(options, std::move(state), runner_, WorkloadCatalog::BuiltIn(), std::move(facts));
 }
 
