@@ -8,6 +8,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -26,6 +28,7 @@ constexpr uint32_t kReservedSharedBytes = 1024;  // per block, by the system, in
 constexpr uint32_t kFirstSmWithReservedShared = 90;
 constexpr uint32_t kMaxParameterBytes = 32764;
 constexpr size_t kMaxParameters = 4096;
+constexpr size_t kMaxShownName = 100;
 
 absl::Status Malformed(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("malformed cubin: ", what));
@@ -38,6 +41,14 @@ bool HoldsVariables(absl::string_view section) {
 // Literals and other data without a name of the programmer's.
 bool IsUnnamed(absl::string_view symbol) {
   return symbol.empty() || symbol[0] == '$' || symbol[0] == '.' || absl::StartsWith(symbol, "__unnamed_");
+}
+
+// What ptxas and every compiler we know of write. Names travel through debuggers, sanitizers and profilers, whose
+// output is read line by line, as XML or as a command line.
+bool IsFunctionName(absl::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_$.%", c);
+  });
 }
 
 bool IsDeviceRuntimeFunction(absl::string_view name) {
@@ -114,6 +125,10 @@ class CubinReader {
     for (size_t i = 0; i < elf_.symbols().size(); ++i) {
       const ElfSymbol& symbol = elf_.symbols()[i];
       if (symbol.type != STT_FUNC) continue;
+      if (!IsFunctionName(symbol.name)) {
+        return Malformed(absl::StrCat("a function is named \"", absl::CHexEscape(symbol.name.substr(0, kMaxShownName)),
+                                      "\", expected letters, digits, '_', '$', '.' and '%'"));
+      }
       if (IsDeviceRuntimeFunction(symbol.name)) cubin_.uses_device_runtime_ = true;
       if (symbol.section == SHN_UNDEF) {
         undefined.emplace(symbol.name);

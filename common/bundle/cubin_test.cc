@@ -7,8 +7,10 @@
 #include <random>
 #include <regex>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/files.h"
 #include "common/bundle/nv_info.h"
 
@@ -153,6 +155,18 @@ INSTANTIATE_TEST_SUITE_P(Archs, CubinOfHopperAndLater, ::testing::Values("sm_90a
 
 TEST(Cubin, RefusesRelocatableObjectsWithAdvice) {
   EXPECT_THAT(std::string(Cubin::Parse(Fixture("relocatable.cubin")).status().message()), HasSubstr("-dlink"));
+}
+
+TEST(Cubin, RefusesFunctionsWhoseNamesAreLinesOrMarkup) {
+  const std::string name = "_Z12no_argumentsv";
+  for (const std::string part : {"\n=== 0", "</f><!--", "\"a& '", "\xc3\xa9"}) {
+    std::string evil = name;
+    evil.replace(4, part.size(), part);
+    const std::string bytes = absl::StrReplaceAll(Fixture("kernels.sm_90a.cubin"), {{name, evil}});
+    const auto cubin = Cubin::Parse(bytes);
+    ASSERT_FALSE(cubin.ok()) << absl::CHexEscape(evil);
+    EXPECT_THAT(std::string(cubin.status().message()), HasSubstr(absl::CHexEscape(evil)));
+  }
 }
 
 TEST(Cubin, SeesDynamicParallelism) {

@@ -1,19 +1,21 @@
 #include "common/bundle/source_lines.h"
 
-#include <vector>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 
 namespace sassay {
 namespace {
 
 std::string TextOf(const v1::SourceFile& source, uint64_t line) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(source.content(), '\n');
-  if (line == 0 || line > lines.size()) return "";
-  return std::string(absl::StripAsciiWhitespace(lines[line - 1]));
+  // As long as the source is, it is asked about for every finding: lines before this one are only counted.
+  absl::string_view rest = source.content();
+  for (uint64_t before = 1; before < line; ++before) {
+    const size_t end = rest.find('\n');
+    if (end == rest.npos) return "";
+    rest.remove_prefix(end + 1);
+  }
+  return line == 0 ? "" : std::string(absl::StripAsciiWhitespace(rest.substr(0, rest.find('\n'))));
 }
 
 absl::string_view FileName(absl::string_view path) {

@@ -93,7 +93,8 @@ absl::StatusOr<std::string> RunUntilDumped(const wire::CandidateRun& run, const 
 
 std::vector<std::string> GdbCommand(const std::string& cuda_gdb, const fs::path& core,
                                     const std::vector<std::string>& questions) {
-  std::vector<std::string> command = {cuda_gdb, "-nx", "-batch"};
+  // The dump holds the candidate's cubin, and a debugger runs scripts that it finds in such files.
+  std::vector<std::string> command = {cuda_gdb, "-nx", "-batch", "-iex", "set auto-load off"};
   for (const std::string& question : {std::string("set pagination off"), std::string("set width 0"),
                                       absl::StrCat("target cudacore ", core.string())}) {
     command.insert(command.end(), {"-ex", question});

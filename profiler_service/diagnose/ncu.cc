@@ -18,6 +18,8 @@ namespace {
 
 constexpr absl::Duration kToolEnd = absl::Seconds(30);
 constexpr absl::Duration kReading = absl::Seconds(60);
+// Names are told on a command line, of which Linux takes 128 KiB in one piece.
+constexpr size_t kMaxPatternBytes = 100'000;
 constexpr const char* kSections[] = {"SpeedOfLight", "Occupancy", "MemoryWorkloadAnalysis", "SchedulerStats",
                                      "WarpStateStats"};
 
@@ -85,6 +87,11 @@ absl::StatusOr<Diagnosed> ProfileWithNcu(const wire::CandidateRun& run, wire::Ru
   }
   const v1::LaunchPlan& plan = run.bundle->plans(0);
   if (Launches(plan.steady()) == 0) return Unavailable("a call launches no kernel: there is nothing to profile");
+  if (const size_t bytes = KernelPattern(plan).size(); bytes > kMaxPatternBytes) {
+    return Unavailable(absl::StrCat("the names of the kernels are ", bytes,
+                                    " bytes together, Nsight Compute is told at most ", kMaxPatternBytes,
+                                    ": shorter names, or fewer kernels, can be profiled"));
+  }
   ASSIGN_OR_RETURN(const wire::ToolOutput output, wire::ToolOutput::Create("sassay_ncu"));
   wire::RunnerPoolOptions options =
       output.Options(pool.options(), NcuCommand(ncu, plan, (output.folder() / "report").string()));

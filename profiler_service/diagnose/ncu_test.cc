@@ -72,6 +72,10 @@ TEST_F(NcuTest, WithoutTheToolItSaysHowToGetIt) {
   EXPECT_THAT(Reason(""), HasSubstr("apt-get install nsight-compute"));
 }
 
+TEST_F(NcuTest, KernelsWhoseNamesFillACommandLineAreUnavailable) {
+  EXPECT_THAT(Reason(Tool(), std::string(120'000, 'k')), HasSubstr("shorter names"));
+}
+
 TEST_F(NcuTest, AToolThatWroteNothingIsUnavailableWithItsComplaint) {
   EXPECT_THAT(Reason(Tool("\"$@\"; echo '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1")),
               HasSubstr("ERR_NVGPUCTRPERM"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <pugixml.hpp>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
 #include "common/base/status_macros.h"
 #include "common/bundle/source_lines.h"
 #include "common/demangle/demangle.h"
@@ -45,21 +47,37 @@ void ReadExtent(const pugi::xml_node& node, v1::Dim3& extent) {
   extent.set_z(static_cast<uint32_t>(Unsigned(node, "z")));
 }
 
-// The tool may give the symbol or the bare name; the bundle knows both.
-std::string SymbolOf(absl::string_view function, const v1::Bundle& bundle) {
-  for (const auto& kernel : bundle.kernels()) {
-    if (kernel.symbol() == function) return std::string(function);
+// What kernels are called in a report: by symbol or by bare name, which the bundle both knows. A report names functions
+// thousands of times (every frame of every record), and demangling is dear: each kernel is demangled once.
+class KernelNames {
+ public:
+  explicit KernelNames(const v1::Bundle& bundle) : bundle_(bundle) {}
+
+  // The kernel's symbol; `function` itself if it is no kernel.
+  const std::string& SymbolOf(const std::string& function) {
+    if (known_.empty()) Learn();
+    return known_.emplace(function, function).first->second;
   }
-  for (const auto& kernel : bundle.kernels()) {
-    const std::string demangled = Demangle(kernel.symbol());
-    absl::string_view name = demangled;
-    if (absl::ConsumePrefix(&name, "void ")) name = absl::StripLeadingAsciiWhitespace(name);
-    if (absl::ConsumePrefix(&name, function) && (name.empty() || name[0] == '(' || name[0] == '<')) {
-      return kernel.symbol();
-    }
+
+  const v1::Bundle& bundle() const { return bundle_; }
+
+ private:
+  void Learn() {
+    for (const auto& kernel : bundle_.kernels()) known_.emplace(kernel.symbol(), kernel.symbol());
+    for (const auto& kernel : bundle_.kernels()) LearnBareNames(kernel.symbol());
   }
-  return std::string(function);
-}
+
+  // "gemm<128>" and "gemm" of "void gemm<128>(int*)".
+  void LearnBareNames(const std::string& symbol) {
+    std::string name = Demangle(symbol);
+    if (absl::StartsWith(name, "void ")) name.erase(0, sizeof("void ") - 1);
+    known_.emplace(name.substr(0, name.rfind('(')), symbol);
+    known_.emplace(name.substr(0, name.find_first_of("(<")), symbol);
+  }
+
+  const v1::Bundle& bundle_;
+  std::map<std::string, std::string> known_;
+};
 
 void ReadWho(const pugi::xml_node& who, ThreadLocation& location) {
   if (!who) return;
@@ -71,22 +89,22 @@ void ReadLine(const pugi::xml_node& where, const v1::Bundle& bundle, ThreadLocat
   SetSourceLine(where.child_value("path"), Unsigned(where, "line"), bundle, location);
 }
 
-void ReadWhere(const pugi::xml_node& where, const v1::Bundle& bundle, ThreadLocation& location) {
-  location.set_kernel(SymbolOf(where.child_value("func"), bundle));
-  ReadLine(where, bundle, location);
+void ReadWhere(const pugi::xml_node& where, KernelNames& names, ThreadLocation& location) {
+  location.set_kernel(names.SymbolOf(where.child_value("func")));
+  ReadLine(where, names.bundle(), location);
 }
 
 // Who did it and where. In an inlined function or a header of the toolkit the outermost frame is the kernel, and the
 // innermost line that the candidate wrote is the one to look at.
-void ReadLocation(const pugi::xml_node& record, const v1::Bundle& bundle, ThreadLocation& location) {
+void ReadLocation(const pugi::xml_node& record, KernelNames& names, ThreadLocation& location) {
   ReadWho(record.child("who"), location);
   const pugi::xml_node where = record.child("where");
-  ReadWhere(where, bundle, location);
-  bool known = FindSource(where.child_value("path"), bundle) != nullptr;
+  ReadWhere(where, names, location);
+  bool known = FindSource(where.child_value("path"), names.bundle()) != nullptr;
   for (const pugi::xml_node& frame : record.child("deviceStack").children("frame")) {
-    location.set_kernel(SymbolOf(frame.child_value("func"), bundle));
-    if (known || FindSource(frame.child_value("path"), bundle) == nullptr) continue;
-    ReadLine(frame, bundle, location);
+    location.set_kernel(names.SymbolOf(frame.child_value("func")));
+    if (known || FindSource(frame.child_value("path"), names.bundle()) == nullptr) continue;
+    ReadLine(frame, names.bundle(), location);
     known = true;
   }
 }
@@ -159,12 +177,12 @@ std::string Beside(const Neighbour& neighbour) {
 }
 
 Finding AccessFinding(const pugi::xml_node& record, absl::Span<const worker::Placement> placements,
-                      const v1::Bundle& bundle) {
+                      KernelNames& names) {
   const pugi::xml_node what = record.child("what");
   Finding finding;
   finding.set_code(AccessCode(what));
   finding.set_access_bytes(static_cast<uint32_t>(Unsigned(what, "size")));
-  ReadLocation(record, bundle, *finding.mutable_where());
+  ReadLocation(record, names, *finding.mutable_where());
   const absl::string_view space = what.child_value("space");
   std::string place;
   if (space == "__global__" || space.empty()) {
@@ -180,23 +198,22 @@ Finding AccessFinding(const pugi::xml_node& record, absl::Span<const worker::Pla
   return finding;
 }
 
-Finding ExceptionFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+Finding ExceptionFinding(const pugi::xml_node& record, KernelNames& names) {
   const absl::string_view exception = record.child("what").child_value("exception");
   Finding finding;
   finding.set_code(ExceptionCode(exception));
-  ReadLocation(record, bundle, *finding.mutable_where());
+  ReadLocation(record, names, *finding.mutable_where());
   finding.set_message(absl::StrCat(exception, " ", By(finding.where())));
   return finding;
 }
 
 // The two sides of a race: `first` and `second` are the words for what they did.
-Finding RaceFinding(const pugi::xml_node& first, const pugi::xml_node& second, const char* access,
-                    const v1::Bundle& bundle) {
+Finding RaceFinding(const pugi::xml_node& first, const pugi::xml_node& second, const char* access, KernelNames& names) {
   Finding finding;
   finding.set_code(v1::VERDICT_CODE_SHARED_RACE);
   finding.set_buffer("shared");
-  ReadWhere(first.child("where"), bundle, *finding.mutable_where());
-  ReadWhere(second.child("where"), bundle, *finding.mutable_other());
+  ReadWhere(first.child("where"), names, *finding.mutable_where());
+  ReadWhere(second.child("where"), names, *finding.mutable_other());
   finding.set_message(absl::StrCat(first.child_value(access), " at ", finding.where().source_line(), " and ",
                                    second.child_value(access), " at ", finding.other().source_line(),
                                    " of the same shared memory without a barrier"));
@@ -204,9 +221,9 @@ Finding RaceFinding(const pugi::xml_node& first, const pugi::xml_node& second, c
 }
 
 // "--racecheck-report analysis": one record for all hazards between two lines.
-Finding AnalysisFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+Finding AnalysisFinding(const pugi::xml_node& record, KernelNames& names) {
   const pugi::xml_node what = record.child("what");
-  Finding finding = RaceFinding(what.child("source"), what.child("destination"), "direction", bundle);
+  Finding finding = RaceFinding(what.child("source"), what.child("destination"), "direction", names);
   finding.set_count(Unsigned(what.child("destination"), "count"));
   absl::StrAppend(finding.mutable_message(), ", in ", ShortKernelName(finding.where().kernel()));
   if (absl::string_view(record.child_value("level")) != "Error") {
@@ -216,9 +233,9 @@ Finding AnalysisFinding(const pugi::xml_node& record, const v1::Bundle& bundle) 
 }
 
 // "--racecheck-report hazard": one record for two threads and a byte.
-Finding HazardFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+Finding HazardFinding(const pugi::xml_node& record, KernelNames& names) {
   const pugi::xml_node what = record.child("what");
-  Finding finding = RaceFinding(what.child("thread0"), what.child("thread1"), "access", bundle);
+  Finding finding = RaceFinding(what.child("thread0"), what.child("thread1"), "access", names);
   for (auto [side, thread] :
        {std::make_pair(finding.mutable_where(), "thread0"), {finding.mutable_other(), "thread1"}}) {
     ReadExtent(what.child("common").child("blockIdx"), *side->mutable_block());
@@ -228,23 +245,23 @@ Finding HazardFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
   return finding;
 }
 
-Finding BarrierFinding(const pugi::xml_node& record, const v1::Bundle& bundle) {
+Finding BarrierFinding(const pugi::xml_node& record, KernelNames& names) {
   const absl::string_view type = record.child("what").child_value("type");
   Finding finding;
   finding.set_code(absl::StrContains(type, "ivergent") ? v1::VERDICT_CODE_BARRIER_DIVERGENCE
                                                        : v1::VERDICT_CODE_BARRIER_MISUSE);
-  ReadLocation(record, bundle, *finding.mutable_where());
+  ReadLocation(record, names, *finding.mutable_where());
   finding.set_message(absl::StrCat(record.child("what").child_value("text"), ": ", type, ", ", By(finding.where())));
   return finding;
 }
 
 Finding UninitialisedFinding(const pugi::xml_node& record, absl::Span<const worker::Placement> placements,
-                             const v1::Bundle& bundle) {
+                             KernelNames& names) {
   const pugi::xml_node what = record.child("what");
   Finding finding;
   finding.set_code(v1::VERDICT_CODE_UNINITIALIZED_READ);
   finding.set_access_bytes(static_cast<uint32_t>(Unsigned(what, "size")));
-  ReadLocation(record, bundle, *finding.mutable_where());
+  ReadLocation(record, names, *finding.mutable_where());
   const Neighbour neighbour = Nearest(Address(what), finding.access_bytes(), placements);
   std::string place;
   if (neighbour.placement != nullptr && neighbour.inside) {
@@ -284,36 +301,39 @@ absl::StatusOr<Report> ParseReport(absl::string_view xml, Tool tool, absl::Span<
                      " bytes of something else: ", parsed ? "no <ComputeSanitizerOutput>" : parsed.description()));
   }
   Report report;
+  KernelNames names(bundle);
   for (const pugi::xml_node& record : root.children("record")) {
     const absl::string_view kind = record.child_value("kind");
     const pugi::xml_node what = record.child("what");
     if (kind == "Analysis") {
-      Add(report.advisory, AnalysisFinding(record, bundle));
+      Add(report.advisory, AnalysisFinding(record, names));
     } else if (kind == "Hazard") {
-      Add(report.advisory, HazardFinding(record, bundle));
+      Add(report.advisory, HazardFinding(record, names));
     } else if (kind == "Synccheck") {
-      Add(report.advisory, BarrierFinding(record, bundle));
+      Add(report.advisory, BarrierFinding(record, names));
     } else if (kind == "Initcheck" && record.child("where")) {
-      Add(report.advisory, UninitialisedFinding(record, placements, bundle));
+      Add(report.advisory, UninitialisedFinding(record, placements, names));
     } else if (what.child("exception")) {
-      Add(report.advisory, ExceptionFinding(record, bundle));
+      Add(report.advisory, ExceptionFinding(record, names));
     } else if (what.child("space")) {
       const bool global = absl::string_view(what.child_value("space")) == "__global__";
       Add(global && tool == Tool::kMemcheck ? report.convicting : report.advisory,
-          AccessFinding(record, placements, bundle));
+          AccessFinding(record, placements, names));
     }
   }
   return report;
 }
 
 absl::StatusOr<uint64_t> ParseSummary(absl::string_view console) {
+  absl::optional<uint64_t> last;
   for (absl::string_view line : absl::StrSplit(console, '\n')) {
     absl::ConsumePrefix(&line, "========= ");
     if (!absl::ConsumePrefix(&line, "ERROR SUMMARY: ") && !absl::ConsumePrefix(&line, "RACECHECK SUMMARY: ")) continue;
-    const absl::string_view count = line.substr(0, line.find(' '));
     uint64_t errors = 0;
-    if (absl::SimpleAtoi(count, &errors)) return errors;
+    if (absl::EndsWith(line, " not printed.") || !absl::SimpleAtoi(line.substr(0, line.find(' ')), &errors)) continue;
+    last = errors;
   }
+  if (last.has_value()) return *last;
   return absl::DataLossError("compute-sanitizer gave no summary: it did not run to its end");
 }
 

@@ -35,8 +35,8 @@ absl::StatusOr<Report> ParseReport(absl::string_view xml, Tool tool,
                                    const sassay::v1::Bundle& bundle);
 
 // The tool's last word: errors it counted, printed or not ("ERROR SUMMARY: 33 errors", "RACECHECK SUMMARY: 1 hazard
-// displayed (1 error, 0 warnings)"). DATA_LOSS if there is none:
-// then the tool did not run to its end, and the report may be anything.
+// displayed (1 error, 0 warnings)"). Of several the last: what stands before the end may be a name that somebody made
+// up. DATA_LOSS if there is none: then the tool did not run to its end, and the report may be anything.
 absl::StatusOr<uint64_t> ParseSummary(absl::string_view console);
 
 }  // namespace sassay::sanitize

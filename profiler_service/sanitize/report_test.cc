@@ -155,6 +155,44 @@ TEST(Report, AStorePastSharedMemoryOnlyAdvises) {
   EXPECT_EQ(store.buffer(), "shared");
 }
 
+// A report of `records` stores past the end, each `frames` calls deep.
+std::string DeepReport(int records, int frames) {
+  std::string xml = "<ComputeSanitizerOutput>";
+  for (int i = 0; i < records; ++i) {
+    absl::StrAppend(&xml, "<record><kind>Precise</kind><what><space>__global__</space><size>4</size>",
+                    "<direction>write</direction><error>out of bounds</error><address>0x10</address></what>",
+                    "<where><func>leaf</func><path>x.cu</path><line>", i, "</line></where><deviceStack>");
+    for (int j = 0; j < frames; ++j) absl::StrAppend(&xml, "<frame><func>f", j, "</func></frame>");
+    absl::StrAppend(&xml, "<frame><func>kernel_7</func></frame></deviceStack></record>");
+  }
+  return xml + "</ComputeSanitizerOutput>";
+}
+
+// Demangling each kernel for each frame would be a hundred million times.
+TEST(Report, DeepStacksOfABundleWithManyKernelsAreReadInNoTime) {
+  v1::Bundle bundle;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = absl::StrCat("kernel_", i);
+    bundle.add_kernels()->set_symbol(absl::StrCat("_Z", name.size(), name, "PfPKfRKSt6vectorIfSaIfEE"));
+  }
+  const auto report = ParseReport(DeepReport(200, 500), Tool::kMemcheck, {}, bundle);
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->convicting.size(), kMaxFindings);
+  EXPECT_EQ(report->convicting[0].where().kernel(), bundle.kernels(7).symbol()) << "the outermost frame is the kernel";
+}
+
+TEST(Report, AKernelIsKnownByItsNameWithItsTemplateArgumentsAndWithout) {
+  v1::Bundle bundle;
+  bundle.add_kernels()->set_symbol("_Z4gemmILi128EEvPi");
+  for (const char* name : {"_Z4gemmILi128EEvPi", "gemm&lt;128&gt;", "gemm"}) {
+    const auto report = ParseReport(absl::StrCat("<ComputeSanitizerOutput><record><kind>Synccheck</kind><where><func>",
+                                                 name, "</func></where></record></ComputeSanitizerOutput>"),
+                                    Tool::kSynccheck, {}, bundle);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->advisory.at(0).where().kernel(), "_Z4gemmILi128EEvPi") << name;
+  }
+}
+
 TEST(Report, CleanRunHasNoFindings) {
   const auto report = ParseReport(Recorded("memcheck_clean.xml"), Tool::kMemcheck, {}, Bundle());
   ASSERT_TRUE(report.ok());
@@ -177,6 +215,8 @@ TEST(Summary, CountsErrorsAndItsAbsenceIsNotZero) {
             33u);
   EXPECT_EQ(*ParseSummary("========= ERROR SUMMARY: 1 error\n"), 1u);
   EXPECT_EQ(*ParseSummary("========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"), 1u);
+  EXPECT_EQ(*ParseSummary("========= ERROR SUMMARY: 0 errors\n========= ERROR SUMMARY: 7 errors\n"), 7u)
+      << "the last word counts: a name may hold another";
   EXPECT_EQ(ParseSummary("========= COMPUTE-SANITIZER\n").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(ParseSummary("ERROR SUMMARY: no errors").status().code(), absl::StatusCode::kDataLoss);
 }

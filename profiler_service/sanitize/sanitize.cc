@@ -116,7 +116,9 @@ absl::Status ReadOutput(const SanitizeRequest& request, const wire::ToolRun& run
   result.mutable_convicting()->Assign(report.convicting.begin(), report.convicting.end());
   result.mutable_advisory()->Assign(report.advisory.begin(), report.advisory.end());
   result.set_errors(errors);
-  return absl::OkStatus();
+  const bool told = errors > 0 || !report.convicting.empty() || !report.advisory.empty();
+  if (told || run.exit->exit_code == 0) return absl::OkStatus();
+  return absl::DataLossError("compute-sanitizer ended with its status for errors, counts none and tells none");
 }
 
 // Asking costs a process of the tool each time; an answer is kept for as long as the service lives.

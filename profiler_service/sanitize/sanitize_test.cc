@@ -141,7 +141,8 @@ TEST_F(SanitizeTest, ToolThatDidNotRunToItsEndIsNeverClean) {
   } broken[] = {{"========= COMPUTE-SANITIZER", 0},
                 {"========= ERROR SUMMARY: 0 errors", 1},
                 {"========= ERROR SUMMARY: 0 errors", 127},
-                {"========= ERROR SUMMARY: 3 errors", 33}};
+                {"========= ERROR SUMMARY: 3 errors", 33},
+                {"========= ERROR SUMMARY: 0 errors", 33}};
   for (const auto& row : broken) {
     const auto result = Run("cuda:0", "good", Tool("memcheck_clean.xml", row.last_words, row.exit_status));
     ASSERT_TRUE(result.ok()) << result.status();

@@ -150,8 +150,8 @@ class SanitizeChapter {
     if (report.outcome() == SanitizerReport::UNAVAILABLE) {
       seen_.unavailable = report.reason();
     } else if (report.outcome() == SanitizerReport::FINDINGS && report.convicting().empty()) {
-      seen_.unavailable = absl::StrCat(report.tool(), " reports ", report.errors(),
-                                       " errors, none of them in global memory: ", report.reason());
+      seen_.unavailable = absl::StrCat(report.tool(), " counts ", report.errors(),
+                                       " errors; none of those that it tells is in global memory: ", report.reason());
     }
     if (!report.convicting().empty()) {
       stopped_by_ = absl::StrCat("the finding of ", report.tool(), " comes first");
