@@ -16,11 +16,12 @@ mkdir -p "$folder/bundles"
 cp tests/gpu/*.sh tests/gpu/*.py "$folder/"
 rm "$folder/package.sh"
 
-# "NAME WORKLOAD STATUS[,…] CODE[,…] CHECK", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
-# first four ends otherwise on a GPU than on the emulated device; with " workload=NAME" in that line it is judged with that workload. One with
+# "NAME WORKLOAD STATUS[,…] CODE[,…] CHECK FLAGS", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
+# first four ends otherwise on a GPU than on the emulated device; with " workload=NAME" in that line it is judged with that workload, with
+# " submit="FLAGS"" it is submitted with these flags besides. One with
 # "// at least RATIO of the library's speed: WORKLOAD" there is captured for that workload too, and goes into speed.tsv as "NAME WORKLOAD RATIO".
 bundle() {
-  local candidate=$1 first workload cuda_workload expected name log speed also
+  local candidate=$1 first workload cuda_workload expected name log speed also flags
   first=$(head -n 1 "$candidate")
   workload=$(sed -n 's/.*workload=\([^ ]*\).*/\1/p' <<<"$first")
   expected=$(sed -n '1,4s#^// on cuda: \([^ ]*\) \([^ ]*\).*#\1\t\2#p' "$candidate")
@@ -30,6 +31,7 @@ bundle() {
   name=$(basename "$candidate" .cu)
   speed=$(sed -n '1,4s#^// at least \([0-9.]*\) of the library.s speed: \([^ ]*\)$#\2\t\1#p' "$candidate")
   also=$(sed -n '1,4s#^// on cuda: .* check="\(.*\)"$#\1#p' "$candidate")
+  flags=$(sed -n '1,4s#^// on cuda: .* submit="\([^"]*\)".*#\1#p' "$candidate")
   log=$(mktemp)
   if ! "$bin/mini-ptx-agent" compile "$candidate" --workload "$workload${speed:+,${speed%%$'\t'*}}" -o "$folder/bundles/$name.bundle" >"$log" 2>&1; then
     cat "$log" >&2
@@ -39,17 +41,34 @@ bundle() {
   fi
   rm -f "$log"
   [[ -z $speed ]] || printf '%s\t%s\n' "$name" "$speed" >>"$folder/speed.tsv"
-  printf '%s\t%s\t%s\t%s\n' "$name" "$workload" "$expected" "$also"
+  printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$workload" "$expected" "$also" "$flags"
 }
 export -f bundle
 export bin folder
 # What is refused before a bundle exists (tests/hostile/{compile,capture}) has nothing to prove on a GPU.
 grep -rlE '^// expect: ' --include='*.cu' agent/examples tests/hostile | grep -vE '^tests/hostile/(compile|capture)/' | sort |
   xargs -P "$(nproc)" -I{} bash -c 'bundle {}' >"$folder/unsorted.tsv"
+# For sanitize.sh: each with a plan for the size that is asked for and one for the sanitize shape.
+sanitized() {
+  local source definition full small log
+  IFS=$'\t' read -r source definition full small <<<"$1"
+  log=$(mktemp)
+  if ! "$bin/mini-ptx-agent" compile "$source" --workload "$definition/$full,$definition/$small" \
+    -o "$folder/sanitized/$(basename "$source" .cu).bundle" >"$log" 2>&1; then
+    cat "$log" >&2
+    echo "package: $source does not compile and capture for $definition at both of its shapes" >&2
+    return 1
+  fi
+  rm -f "$log"
+}
+export -f sanitized
+mkdir -p "$folder/sanitized"
+cp tests/gpu/sanitized.tsv "$folder/"
+grep -v '^#' tests/gpu/sanitized.tsv | tr '\n' '\0' | xargs -0 -P "$(nproc)" -I{} bash -c 'sanitized "$1"' _ {}
 # Refused at the door: made for another GPU.
 "$bin/mini-ptx-agent" compile agent/examples/gemm_naive.cu --arch sm_100a --workload gemm_n256_k256/M=64 \
   -o "$folder/bundles/for_another_gpu.bundle" >/dev/null 2>&1
-printf 'for_another_gpu\tgemm_n256_k256/M=64\tREJECTED\tARCH_MISMATCH\t\n' >>"$folder/unsorted.tsv"
+printf 'for_another_gpu\tgemm_n256_k256/M=64\tREJECTED\tARCH_MISMATCH\t\t\n' >>"$folder/unsorted.tsv"
 sort "$folder/unsorted.tsv" >"$folder/manifest.tsv"
 rm "$folder/unsorted.tsv"
 echo "$(du -sh "$folder" | cut -f1), $(wc -l <"$folder/manifest.tsv") bundles" >&2

@@ -23,13 +23,14 @@ experiments() {
 turn_time|45|1|one turn under 2.5 s|bash turn_time.sh
 mix|150|1|100 mixed turns in 90 s, nothing left behind|bash mix.sh
 injected|90|1|a wrong result injected into each stage is caught by the next|bash injected.sh
+evidence|60|1|evidence within 1 % of Nsight Compute|bash evidence_against_ncu.sh
 two_gpus|180|2|two GPUs: nobody delays the other, the mix ≥ 1.9×|bash two_gpus.sh
 fresh_starts|90|1|speed-up spread below 1 % on five fresh starts|bash fresh_starts.sh
 sharing|75|1|other stages move a timing by at most 1 %|bash sharing.sh
 figure12|150|1|Figure 12|bash figure12.sh
 timing_aa|150|1|A/A within 1.000 ± 0.003, twenty runs|bash timing_aa.sh
+sanitize|150|1|no tool condemns an honest kernel, deadlines hold|env TOTAL=90 bash sanitize.sh
 speed|60|1|GEMM ≥ 0.85, forward ≥ 0.55, backward ≥ 0.30 of the library|bash speed.sh
-evidence|60|1|evidence within 1 % of Nsight Compute|bash evidence_against_ncu.sh
 LIST
 }
 

@@ -50,8 +50,8 @@ EXPECTED = {
 class Case:
     """One bundle of the manifest, and what must become of it."""
 
-    def __init__(self, name, workload, statuses, codes, check=""):
-        self.name, self.workload, self.check = name, workload, check
+    def __init__(self, name, workload, statuses, codes, check="", flags=""):
+        self.name, self.workload, self.check, self.flags = name, workload, check, flags.split()
         self.statuses, self.codes = set(statuses.split(",")), set(codes.split(","))
 
     def expects(self, verdict):
@@ -95,6 +95,8 @@ class Client:
                    "--workload", workload or case.workload, "--service", self.service, "--json"]
         if stages or self.stages:
             command += ["--stages", stages or self.stages]
+        if kind == "suite":
+            command += case.flags
         begin = time.monotonic()
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=self.timeout, stdin=subprocess.DEVNULL)
