@@ -33,9 +33,14 @@ using sassay::worker::RunnerReply;
 // All registers of an H200 are 300 MB and took four seconds.
 constexpr uint64_t kMaxDumpBytes = uint64_t{2} << 30;
 constexpr absl::Duration kDumping = absl::Seconds(40);
+// A dump that does not grow for so long has been seen to hang in the driver.
+constexpr absl::Duration kSilence = absl::Seconds(10);
 constexpr absl::Duration kReading = absl::Seconds(60);
+// compute-sanitizer's own end, with the dump that it writes.
+constexpr absl::Duration kToolEnd = absl::Seconds(20);
 // A hang is known by now: waiting longer for it would only hold the device.
 constexpr absl::Duration kLongestHang = absl::Seconds(10);
+constexpr const char* kRanToItsEnd = "this time the candidate ran to its end: there is nothing to debug";
 constexpr size_t kMaxPlaces = 32;
 constexpr uint32_t kWarpThreads = 32;
 constexpr uint64_t kBytesAround = 160;
@@ -62,12 +67,21 @@ absl::Status AskForDump(const fs::path& pipe) {
   return absl::OkStatus();
 }
 
+uint64_t SizeOf(const fs::path& file) {
+  struct stat info {};
+  return lstat(file.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+}
+
 // The driver ends the process when it has written the dump.
-void WaitForEnd(wire::WorkerProcess& process, absl::Duration patience) {
-  const absl::Time end = SteadyNow() + patience;
-  while (process.Alive() && SteadyNow() < end) {
+void WaitForDump(wire::WorkerProcess& process, const fs::path& core) {
+  const absl::Time end = SteadyNow() + kDumping;
+  absl::Time silent = SteadyNow() + kSilence;
+  for (uint64_t known = SizeOf(core); process.Alive() && SteadyNow() < std::min(end, silent);) {
     pollfd ended{process.pidfd(), POLLIN, 0};
     poll(&ended, 1, 100);
+    if (SizeOf(core) == known) continue;
+    known = SizeOf(core);
+    silent = SteadyNow() + kSilence;
   }
 }
 
@@ -83,11 +97,9 @@ absl::StatusOr<std::string> RunUntilDumped(const wire::CandidateRun& run, const 
   if (absl::IsCancelled(reply.status())) return reply.status();
   // Lost as the driver meant it to be, with a dump, or otherwise, without.
   if (!reply.ok()) return std::string(reply.status().message());
-  if (reply->outcome() == worker::RUN_OUTCOME_OK) {
-    return absl::NotFoundError("this time the candidate ran to its end: there is nothing to debug");
-  }
+  if (reply->outcome() == worker::RUN_OUTCOME_OK) return absl::NotFoundError(kRanToItsEnd);
   if (reply->outcome() == worker::RUN_OUTCOME_TIMEOUT) RETURN_IF_ERROR(AskForDump(folder / "pipe"));
-  WaitForEnd(runner->process(), kDumping);
+  WaitForDump(runner->process(), folder / "core");
   return reply->message();
 }
 
@@ -219,6 +231,7 @@ absl::StatusOr<Diagnosed> ReadDump(const wire::CandidateRun& run, const wire::Ru
   }
   Diagnosed diagnosed;
   diagnosed.report.set_outcome(v1::DiagnosisReport::DONE);
+  diagnosed.report.set_version(GdbVersion(cuda_gdb, core.parent_path(), pool));
   diagnosed.report.set_reason(threads.exception);
   if (threads.groups.empty()) {
     diagnosed.warps = {FromException(threads, *run.bundle)};
@@ -231,6 +244,64 @@ absl::StatusOr<Diagnosed> ReadDump(const wire::CandidateRun& run, const wire::Ru
   if (auto bytes = ReadUntrustedFile(core, kMaxArtifactBytes); bytes.ok()) {
     diagnosed.files.push_back({".nvcudmp", *std::move(bytes)});
   }
+  return diagnosed;
+}
+
+bool HasDump(const fs::path& core) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(core, error));
+}
+
+absl::StatusOr<Diagnosed> FromDriver(const wire::CandidateRun& run, const wire::RunnerPool& pool,
+                                     const std::string& cuda_gdb) {
+  ASSIGN_OR_RETURN(const wire::ToolOutput output, wire::ToolOutput::Create("sassay_debug"));
+  wire::RunnerPoolOptions options = output.Options(pool.options(), {});
+  options.environment = DumpEnvironment(output.folder());
+  options.file_bytes = kMaxDumpBytes;
+  ASSIGN_OR_RETURN(const std::string ended, RunUntilDumped(run, options, output.folder()));
+  const fs::path core = output.folder() / "core";
+  if (!HasDump(core)) return absl::NotFoundError(absl::StrCat("the driver wrote no core dump: ", ended));
+  return ReadDump(run, pool, cuda_gdb, core);
+}
+
+std::vector<std::string> MemcheckCommand(const std::string& compute_sanitizer, const fs::path& core) {
+  return {compute_sanitizer,
+          "--tool",
+          "memcheck",
+          "--generate-coredump",
+          "--coredump-behavior",
+          "exit",
+          "--coredump-name",
+          core.string(),
+          "--launch-timeout",
+          "60",
+          "--report-api-errors",
+          "no",
+          "--show-backtrace",
+          "no",
+          "--print-limit",
+          "10"};
+}
+
+// memcheck sees an access before the hardware does, and writes a dump of the threads that it stopped.
+absl::StatusOr<Diagnosed> FromMemcheck(const wire::CandidateRun& run, const wire::RunnerPool& pool,
+                                       const std::string& cuda_gdb, const std::string& compute_sanitizer) {
+  if (compute_sanitizer.empty()) return absl::NotFoundError("compute-sanitizer was not found");
+  ASSIGN_OR_RETURN(const wire::ToolOutput output, wire::ToolOutput::Create("sassay_debug"));
+  const fs::path core = output.folder() / "core";
+  wire::RunnerPoolOptions options = output.Options(pool.options(), MemcheckCommand(compute_sanitizer, core));
+  options.file_bytes = kMaxDumpBytes;
+  wire::CandidateRun short_run = run;
+  short_run.deadline = std::min(run.deadline, kLongestHang);
+  const auto done = RunUnderTool(short_run, worker::RUN_MODE_CHECKED, options, kToolEnd);
+  if (absl::IsCancelled(done.status())) return done.status();
+  if (done.ok() && done->reply.outcome() == worker::RUN_OUTCOME_OK) return absl::NotFoundError(kRanToItsEnd);
+  if (!HasDump(core)) {
+    return absl::NotFoundError(
+        absl::StrCat("no core dump: ", done.ok() ? done->reply.message() : done.status().message()));
+  }
+  ASSIGN_OR_RETURN(Diagnosed diagnosed, ReadDump(run, pool, cuda_gdb, core));
+  diagnosed.report.add_summary("from a dump of memcheck's, which holds the threads that it stopped");
   return diagnosed;
 }
 
@@ -263,24 +334,22 @@ std::vector<WarpState> StandingWarps(const StandingThreads& threads, const std::
   return warps;
 }
 
-absl::StatusOr<Diagnosed> DebugFault(const wire::CandidateRun& run, wire::RunnerPool& pool,
-                                     const std::string& cuda_gdb) {
-  if (cuda_gdb.empty()) return Unavailable("cuda-gdb was not found; install it with `apt-get install cuda-gdb-13-0`");
-  ASSIGN_OR_RETURN(const wire::ToolOutput output, wire::ToolOutput::Create("sassay_debug"));
-  wire::RunnerPoolOptions options = output.Options(pool.options(), {});
-  options.environment = DumpEnvironment(output.folder());
-  options.file_bytes = kMaxDumpBytes;
-  const absl::StatusOr<std::string> ended = RunUntilDumped(run, options, output.folder());
-  if (absl::IsCancelled(ended.status())) return ended.status();
-  if (!ended.ok()) return Unavailable(ended.status().message());
-  const fs::path core = output.folder() / "core";
-  std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(core, error))) {
-    return Unavailable(absl::StrCat("the driver wrote no core dump: ", *ended));
+absl::StatusOr<Diagnosed> DebugFault(const wire::CandidateRun& run, wire::RunnerPool& pool, const DebugTools& tools) {
+  if (tools.cuda_gdb.empty()) {
+    return Unavailable("cuda-gdb was not found; install it with `apt-get install cuda-gdb-13-0`");
   }
-  absl::StatusOr<Diagnosed> diagnosed = ReadDump(run, pool, cuda_gdb, core);
+  absl::StatusOr<Diagnosed> diagnosed = FromDriver(run, pool, tools.cuda_gdb);
+  if (absl::IsNotFound(diagnosed.status())) {
+    const std::string first(diagnosed.status().message());
+    diagnosed = FromMemcheck(run, pool, tools.cuda_gdb, tools.compute_sanitizer);
+    if (!diagnosed.ok() && !absl::IsCancelled(diagnosed.status())) {
+      return Unavailable(diagnosed.status().message() == first
+                             ? first
+                             : absl::StrCat(first, "; under memcheck: ", diagnosed.status().message()));
+    }
+  }
+  if (absl::IsCancelled(diagnosed.status())) return diagnosed.status();
   if (!diagnosed.ok()) return Unavailable(diagnosed.status().message());
-  diagnosed->report.set_version(GdbVersion(cuda_gdb, output.folder(), pool));
   return diagnosed;
 }
 

@@ -2,7 +2,9 @@
 //
 // The candidate runs once more in a runner that was told, before it made its context, to write a core dump when a
 // kernel faults, and when somebody writes into a pipe: that is done when the kernel does not end in time. The dump
-// holds registers and code, no global, shared or local memory.
+// holds registers and code, no global, shared or local memory. Where there is no dump, for the driver has been seen to
+// hang over some stray stores and a store may also be stray without a fault, memcheck stops the threads that misuse
+// memory, and writes one of them.
 #ifndef SASSAY_PROFILER_SERVICE_DIAGNOSE_CORE_DUMP_H_
 #define SASSAY_PROFILER_SERVICE_DIAGNOSE_CORE_DUMP_H_
 
@@ -16,10 +18,15 @@
 
 namespace sassay::diagnose {
 
-// `cuda_gdb` is empty where there is none. The dump itself is a File, if it is small enough. Whoever calls holds the
-// device alone. A Status is CANCELLED (the kill switch); all else is UNAVAILABLE in the report.
-absl::StatusOr<Diagnosed> DebugFault(const wire::CandidateRun& run, wire::RunnerPool& pool,
-                                     const std::string& cuda_gdb);
+// Paths; empty where there is none.
+struct DebugTools {
+  std::string cuda_gdb;
+  std::string compute_sanitizer;
+};
+
+// The dump itself is a File, if it is small enough. Whoever calls holds the device alone. A Status is CANCELLED (the
+// kill switch); all else is UNAVAILABLE in the report.
+absl::StatusOr<Diagnosed> DebugFault(const wire::CandidateRun& run, wire::RunnerPool& pool, const DebugTools& tools);
 
 // The warps of equal place and state as one, those that faulted first, then most first.
 std::vector<sassay::v1::WarpState> StandingWarps(const StandingThreads& threads,

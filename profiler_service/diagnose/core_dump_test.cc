@@ -79,8 +79,17 @@ class DebugFaultTest : public testing::Test {
                                threads, ";;\n*) cat gdb_places_hang.txt;;\nesac\n"));
   }
 
+  // A program in the place of compute-sanitizer, which writes a dump after the run if it is to.
+  std::string Memcheck(bool writes_dump) {
+    return Script(
+        directory_->path() / "sanitizer/bin", "compute-sanitizer",
+        absl::StrCat("while [ \"$1\" != --print-limit ]; do [ \"$1\" = --coredump-name ] && core=$2; shift; done\n"
+                     "shift 2\n\"$@\"\n",
+                     writes_dump ? "echo core of memcheck >\"$core\"\n" : ""));
+  }
+
   absl::StatusOr<Diagnosed> Run(const std::string& kernel, const std::string& gdb,
-                                const wire::RunnerPoolOptions& options) {
+                                const wire::RunnerPoolOptions& options, const std::string& memcheck = "") {
     bundle_ = runner::BundleLaunching(kernel);
     *bundle_.mutable_sources() = RecordedSource().sources();
     wire::RunnerPool pool(options);
@@ -88,7 +97,7 @@ class DebugFaultTest : public testing::Test {
     run.device = "cuda:0";
     run.bundle = &bundle_;
     run.kill_switch = &kill_switch_;
-    return DebugFault(run, pool, gdb);
+    return DebugFault(run, pool, {gdb, memcheck});
   }
 
   absl::StatusOr<TemporaryDirectory> directory_ = TemporaryDirectory::Create("core_dump_test");
@@ -126,6 +135,24 @@ TEST_F(DebugFaultTest, WithoutADumpItIsUnavailable) {
   ASSERT_TRUE(diagnosed.ok()) << diagnosed.status();
   EXPECT_EQ(diagnosed->report.outcome(), v1::DiagnosisReport::UNAVAILABLE);
   EXPECT_THAT(diagnosed->report.reason(), HasSubstr("no core dump"));
+}
+
+TEST_F(DebugFaultTest, WhereTheDriverWritesNoDumpMemchecksIsRead) {
+  const auto diagnosed =
+      Run("crashes", Gdb("gdb_threads_misaligned.txt"), Driver(/*writes_dump=*/false), Memcheck(/*writes_dump=*/true));
+  ASSERT_TRUE(diagnosed.ok()) << diagnosed.status();
+  ASSERT_EQ(diagnosed->report.outcome(), v1::DiagnosisReport::DONE) << diagnosed->report.reason();
+  EXPECT_EQ(diagnosed->files.at(0).bytes, "core of memcheck\n");
+  EXPECT_THAT(diagnosed->report.summary(diagnosed->report.summary_size() - 1), HasSubstr("memcheck"));
+}
+
+TEST_F(DebugFaultTest, WithoutAnyDumpBothReasonsAreTold) {
+  const auto diagnosed =
+      Run("crashes", Gdb("gdb_threads_misaligned.txt"), Driver(/*writes_dump=*/false), Memcheck(/*writes_dump=*/false));
+  ASSERT_TRUE(diagnosed.ok()) << diagnosed.status();
+  EXPECT_EQ(diagnosed->report.outcome(), v1::DiagnosisReport::UNAVAILABLE);
+  EXPECT_THAT(diagnosed->report.reason(), HasSubstr("the driver wrote no core dump"));
+  EXPECT_THAT(diagnosed->report.reason(), HasSubstr("under memcheck: no core dump"));
 }
 
 TEST_F(DebugFaultTest, WithoutTheDebuggerItSaysHowToGetIt) {

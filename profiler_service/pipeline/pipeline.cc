@@ -420,7 +420,7 @@ class JobRun {
   }
 
   void RunTools(StageReport& report) {
-    const SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline(), EvaluateFailure() == nullptr};
+    const SanitizeWish wish{Policy(), SmallBundle(), 2 * DeviceDeadline(), EvaluateFailure() == nullptr, evaluated_};
     seen_.sanitize = RunSanitize(ThisJob(), wish, report);
     seen_.sanitize->diagnostic = EvaluateFailure() != nullptr;
   }
@@ -552,6 +552,7 @@ class JobRun {
     }
     given.hot = hot_;
     given.device_deadline = DeviceDeadline();
+    given.plain = evaluated_;
     given.why_not_hot = seen_.evidence.has_value() && !seen_.evidence->reason().empty()
                             ? seen_.evidence->reason()
                             : "no executed instruction was counted; ask for the evidence stage, too";

@@ -110,7 +110,9 @@ absl::StatusOr<sanitize::Sanitization> ProcessLane::Sanitize(const sanitize::San
 
 absl::StatusOr<diagnose::Diagnosed> ProcessLane::Diagnose(sassay::v1::Diagnosis kind, const wire::CandidateRun& run) {
   if (kind == sassay::v1::DIAGNOSIS_NCU) return diagnose::ProfileWithNcu(run, pool_, tools_.ncu);
-  if (kind == sassay::v1::DIAGNOSIS_DEBUG) return diagnose::DebugFault(run, pool_, tools_.cuda_gdb);
+  if (kind == sassay::v1::DIAGNOSIS_DEBUG) {
+    return diagnose::DebugFault(run, pool_, {tools_.cuda_gdb, tools_.compute_sanitizer});
+  }
   return diagnose::Unavailable(absl::StrCat("a device cannot give ", sassay::v1::Diagnosis_Name(kind)));
 }
 

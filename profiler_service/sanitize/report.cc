@@ -278,6 +278,58 @@ bool SameCause(const Finding& a, const Finding& b) {
          a.where().source_line() == b.where().source_line() && a.other().source_line() == b.other().source_line();
 }
 
+// ---- what the tool prints, as the record that it would have saved ----
+
+// "(1022,0,0)".
+void AppendExtent(absl::string_view text, const char* name, pugi::xml_node who) {
+  absl::ConsumePrefix(&text, "(");
+  const std::vector<std::string> parts = absl::StrSplit(text.substr(0, text.find(')')), ',');
+  pugi::xml_node extent = who.append_child(name);
+  for (size_t i = 0; i < 3 && i < parts.size(); ++i) {
+    extent.append_child(i == 0 ? "x" : i == 1 ? "y" : "z").text().set(parts[i].c_str());
+  }
+}
+
+void SetText(pugi::xml_node parent, const char* name, absl::string_view text) {
+  parent.append_child(name).text().set(std::string(text).c_str());
+}
+
+absl::string_view Between(absl::string_view line, absl::string_view begin, absl::string_view end) {
+  const size_t from = line.find(begin);
+  if (from == line.npos) return "";
+  line.remove_prefix(from + begin.size());
+  return end.empty() ? line : line.substr(0, line.find(end));
+}
+
+// "Invalid __global__ write of size 4 bytes".
+void AppendAccess(absl::string_view line, pugi::xml_node record) {
+  pugi::xml_node what = record.append_child("what");
+  SetText(what, "space", Between(line, "Invalid ", " "));
+  SetText(what, "direction", Between(line, "__ ", " of size"));
+  SetText(what, "size", Between(line, "of size ", " "));
+}
+
+// The lines behind it: "at _Z5floodPi+0x140 in x.cu:9", "by thread (1,0,0) in block (8,0,0)", "Access to 0x7f805e802000
+// is out of bounds".
+void AppendDetail(absl::string_view line, pugi::xml_node record) {
+  if (absl::ConsumePrefix(&line, "at ")) {
+    const absl::string_view place = Between(line, " in ", "");
+    const size_t colon = place.rfind(':');
+    pugi::xml_node where = record.append_child("where");
+    SetText(where, "func", line.substr(0, line.find("+0x")));
+    if (colon == place.npos) return;
+    SetText(where, "path", place.substr(0, colon));
+    SetText(where, "line", place.substr(colon + 1));
+  } else if (absl::StartsWith(line, "by thread ")) {
+    pugi::xml_node who = record.append_child("who");
+    AppendExtent(Between(line, "thread ", " "), "threadIdx", who);
+    AppendExtent(Between(line, "block ", ""), "blockIdx", who);
+  } else if (absl::StartsWith(line, "Access to ")) {
+    SetText(record.child("what"), "address", Between(line, "to ", " "));
+    SetText(record.child("what"), "error", Between(line, " is ", ""));
+  }
+}
+
 void Add(std::vector<Finding>& findings, Finding finding) {
   finding.set_count(std::max<uint64_t>(finding.count(), 1));
   for (Finding& known : findings) {
@@ -324,13 +376,39 @@ absl::StatusOr<Report> ParseReport(absl::string_view xml, Tool tool, absl::Span<
   return report;
 }
 
+Report ParsePrinted(absl::string_view console, absl::Span<const worker::Placement> placements,
+                    const v1::Bundle& bundle) {
+  pugi::xml_document document;
+  pugi::xml_node record;
+  for (absl::string_view line : absl::StrSplit(console, '\n')) {
+    if (!absl::ConsumePrefix(&line, "=========")) continue;
+    line = absl::StripAsciiWhitespace(line);
+    if (absl::StartsWith(line, "Invalid __global__ ")) {
+      record = document.append_child("record");
+      AppendAccess(line, record);
+    } else if (line.empty()) {
+      record = pugi::xml_node();
+    } else if (record) {
+      AppendDetail(line, record);
+    }
+  }
+  Report report;
+  KernelNames names(bundle);
+  for (const pugi::xml_node& printed : document.children("record")) {
+    // The last one may have been cut short.
+    if (printed.child("what").child("error")) Add(report.convicting, AccessFinding(printed, placements, names));
+  }
+  return report;
+}
+
 absl::StatusOr<uint64_t> ParseSummary(absl::string_view console) {
   absl::optional<uint64_t> last;
   for (absl::string_view line : absl::StrSplit(console, '\n')) {
     absl::ConsumePrefix(&line, "========= ");
     if (!absl::ConsumePrefix(&line, "ERROR SUMMARY: ") && !absl::ConsumePrefix(&line, "RACECHECK SUMMARY: ")) continue;
     uint64_t errors = 0;
-    if (absl::EndsWith(line, " not printed.") || !absl::SimpleAtoi(line.substr(0, line.find(' ')), &errors)) continue;
+    if (absl::StrContains(line, " were not printed") || !absl::SimpleAtoi(line.substr(0, line.find(' ')), &errors))
+      continue;
     last = errors;
   }
   if (last.has_value()) return *last;

@@ -34,6 +34,12 @@ absl::StatusOr<Report> ParseReport(absl::string_view xml, Tool tool,
                                    absl::Span<const sassay::worker::Placement> placements,
                                    const sassay::v1::Bundle& bundle);
 
+// What memcheck had printed of global memory when it was stopped: it saves its report last, and a kernel that misuses
+// memory a million times keeps it from that. `console` holds names that the candidate made up, which can add findings
+// and take none away.
+Report ParsePrinted(absl::string_view console, absl::Span<const sassay::worker::Placement> placements,
+                    const sassay::v1::Bundle& bundle);
+
 // The tool's last word: errors it counted, printed or not ("ERROR SUMMARY: 33 errors", "RACECHECK SUMMARY: 1 hazard
 // displayed (1 error, 0 warnings)"). Of several the last: what stands before the end may be a name that somebody made
 // up. DATA_LOSS if there is none: then the tool did not run to its end, and the report may be anything.

@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto tool : sassay::sanitize::ToolsOf(sassay::v1::SANITIZE_POLICY_FULL)) {
     (void)sassay::sanitize::ParseReport(bytes, tool, {placement}, sassay::v1::Bundle());
   }
+  (void)sassay::sanitize::ParsePrinted(bytes, {placement}, sassay::v1::Bundle());
   (void)sassay::sanitize::ParseSummary(bytes);
   return 0;
 }

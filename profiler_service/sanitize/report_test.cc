@@ -193,6 +193,40 @@ TEST(Report, AKernelIsKnownByItsNameWithItsTemplateArgumentsAndWithout) {
   }
 }
 
+// An inlined function may be called anything: its name lies in PTX as bytes.
+TEST(Report, ANameThatEndsTheReportEndsNothing) {
+  const auto report =
+      ParseReport(Recorded("memcheck_hostile_name.xml"), Tool::kMemcheck, {At("C", 0x7f3dac800000, 4096)}, Bundle());
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->convicting.size(), 1u);
+  EXPECT_EQ(report->convicting[0].code(), v1::VERDICT_CODE_OOB_GLOBAL_WRITE);
+  EXPECT_EQ(report->convicting[0].where().kernel(), "k");
+  EXPECT_EQ(*ParseSummary(Recorded("memcheck_hostile_name.txt")), 1u) << "not the name's 0 errors";
+}
+
+TEST(Report, WhatMemcheckPrintedUntilItWasStoppedConvicts) {
+  const std::string printed = Recorded("memcheck_flood.txt");
+  const Report report = ParsePrinted(printed, {At("C", 0x7f805e801000, 4096)}, Bundle());
+  ASSERT_EQ(report.convicting.size(), 1u);
+  EXPECT_TRUE(report.advisory.empty());
+  EXPECT_EQ(report.convicting[0].count(), 4u);
+  EXPECT_EQ(report.convicting[0].distance_bytes(), 0);
+  EXPECT_EQ(report.convicting[0].message(),
+            "__global__ write of 4 bytes is out of bounds 0 bytes past the end of C (4096 bytes), by thread (1022,0,0) "
+            "of block (8,0,0) in flood at hostile.cu:9");
+  EXPECT_TRUE(ParsePrinted(printed.substr(0, 60), {}, Bundle()).convicting.empty())
+      << "cut before it says what is wrong";
+}
+
+TEST(Report, OnlyGlobalMemoryIsTakenFromWhatWasPrinted) {
+  for (const char* text :
+       {"", "========= ERROR SUMMARY: 3 errors\n",
+        "========= Invalid __shared__ write of size 4 bytes\n=========     Access to 0x40 is out of bounds\n",
+        "Invalid __global__ write of size 4 bytes\n    Access to 0x40 is out of bounds\n"}) {
+    EXPECT_TRUE(ParsePrinted(text, {}, Bundle()).convicting.empty()) << text;
+  }
+}
+
 TEST(Report, CleanRunHasNoFindings) {
   const auto report = ParseReport(Recorded("memcheck_clean.xml"), Tool::kMemcheck, {}, Bundle());
   ASSERT_TRUE(report.ok());
@@ -213,6 +247,10 @@ TEST(Summary, CountsErrorsAndItsAbsenceIsNotZero) {
   EXPECT_EQ(*ParseSummary("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"), 0u);
   EXPECT_EQ(*ParseSummary("========= ERROR SUMMARY: 33 errors\n========= ERROR SUMMARY: 28 errors were not printed.\n"),
             33u);
+  EXPECT_EQ(
+      *ParseSummary("========= ERROR SUMMARY: 39632 errors\n========= ERROR SUMMARY: 39432 errors were not printed. "
+                    "Use --print-limit option to adjust the number of printed errors\n"),
+      39632u);
   EXPECT_EQ(*ParseSummary("========= ERROR SUMMARY: 1 error\n"), 1u);
   EXPECT_EQ(*ParseSummary("========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"), 1u);
   EXPECT_EQ(*ParseSummary("========= ERROR SUMMARY: 0 errors\n========= ERROR SUMMARY: 7 errors\n"), 7u)

@@ -105,14 +105,34 @@ absl::Status CheckExit(const wire::ToolRun& run) {
   return absl::UnavailableError(absl::StrCat("compute-sanitizer: ", DescribeExit(*run.exit)));
 }
 
+std::vector<worker::Placement> Placements(const RunnerReply& reply) {
+  return {reply.placements().begin(), reply.placements().end()};
+}
+
+// What memcheck had found before it was late, failed, or was stopped: true enough to convict, however it ended.
+void TakePrinted(const SanitizeRequest& request, const RunnerReply& reply, const wire::ToolOutput& output,
+                 Sanitization& sanitization) {
+  if (request.tool != Tool::kMemcheck) return;
+  const Report printed = ParsePrinted(output.Console(), Placements(reply), *request.bundle);
+  if (printed.convicting.empty()) return;
+  sanitization.lost = false;
+  SanitizerReport& report = sanitization.report;
+  report.mutable_convicting()->Assign(printed.convicting.begin(), printed.convicting.end());
+  uint64_t errors = 0;
+  for (const v1::Finding& finding : printed.convicting) errors += finding.count();
+  report.set_errors(errors);
+  const std::string how = report.reason();
+  report.set_outcome(SanitizerReport::FINDINGS);
+  report.set_reason(absl::StrCat(printed.convicting.front().message(), " (memcheck had not ended: ", how, ")"));
+}
+
 // What the tool's files say, once it has ended.
 absl::Status ReadOutput(const SanitizeRequest& request, const wire::ToolRun& run, const wire::ToolOutput& output,
                         SanitizerReport& result) {
   RETURN_IF_ERROR(CheckExit(run));
   ASSIGN_OR_RETURN(const uint64_t errors, ParseSummary(output.Console()));
   ASSIGN_OR_RETURN(const std::string xml, ReadUntrustedFile(output.folder() / "report.xml", kMaxReportBytes));
-  const std::vector<worker::Placement> placements(run.reply.placements().begin(), run.reply.placements().end());
-  ASSIGN_OR_RETURN(const Report report, ParseReport(xml, request.tool, placements, *request.bundle));
+  ASSIGN_OR_RETURN(const Report report, ParseReport(xml, request.tool, Placements(run.reply), *request.bundle));
   result.mutable_convicting()->Assign(report.convicting.begin(), report.convicting.end());
   result.mutable_advisory()->Assign(report.advisory.begin(), report.advisory.end());
   result.set_errors(errors);
@@ -146,13 +166,20 @@ absl::StatusOr<Sanitization> SanitizeOnGpu(const SanitizeRequest& request, wire:
       pool.options(), ToolCommand(request.tool, compute_sanitizer, (output.folder() / "report.xml").string()));
   absl::StatusOr<wire::ToolRun> run = RunUnderTool(request, worker::RUN_MODE_CHECKED, options, kToolEnd);
   if (absl::IsCancelled(run.status())) return run.status();
-  if (!run.ok()) return Trouble(tool, run.status(), "under compute-sanitizer: ");
-  if (run->reply.outcome() == worker::RUN_OUTCOME_TIMEOUT) {
-    return Unavailable(tool, HowTheRunEnded(run->reply, tool), std::move(run->reply));
-  }
   Sanitization sanitization;
-  if (absl::Status read = ReadOutput(request, *run, output, sanitization.report); !read.ok()) {
-    return Unavailable(tool, read.message(), std::move(run->reply));
+  if (!run.ok()) {
+    sanitization = Trouble(tool, run.status(), "under compute-sanitizer: ");
+    TakePrinted(request, {}, output, sanitization);
+    return sanitization;
+  }
+  const bool late = run->reply.outcome() == worker::RUN_OUTCOME_TIMEOUT;
+  const absl::Status read = late ? absl::DeadlineExceededError(HowTheRunEnded(run->reply, tool))
+                                 : ReadOutput(request, *run, output, sanitization.report);
+  if (!read.ok()) {
+    sanitization = Unavailable(tool, read.message(), run->reply);
+    TakePrinted(request, run->reply, output, sanitization);
+    sanitization.report.set_version(*version);
+    return sanitization;
   }
   sanitization.report.set_tool(std::string(tool));
   sanitization.report.set_version(*version);

@@ -34,9 +34,10 @@ class SanitizeTest : public testing::Test {
     return Sanitize(request, pool_, tool);
   }
 
-  // A program that behaves like compute-sanitizer where we use it: runs the runner, then saves `report`, prints
-  // `last_words` and ends with `exit_status`.
-  std::string Tool(const std::string& report, const std::string& last_words, int exit_status) {
+  // A program that behaves like compute-sanitizer where we use it: prints `first_words`, runs the runner, then saves
+  // `report`, prints `last_words` and ends with `exit_status`.
+  std::string Tool(const std::string& report, const std::string& last_words, int exit_status,
+                   const std::string& first_words = "") {
     const std::string testdata =
         std::string(std::getenv("SASSAY_TEST_SOURCE")) + "/profiler_service/sanitize/testdata/" + report;
     const auto xml = ReadFile(testdata);
@@ -48,8 +49,11 @@ class SanitizeTest : public testing::Test {
                            "[ \"$1\" = --version ] && { echo 'Version 2025.3.1.0'; exit 0; }\n"
                            "while [ \"$1\" != --error-exitcode ]; do [ \"$1\" = --save ] && save=$2; shift; done\n"
                            "shift 2\n"
-                           "\"$@\"\n"
-                           "cat >\"$save\" <<'END'\n"
+                           "echo '" +
+                               first_words +
+                               "'\n"
+                               "\"$@\"\n"
+                               "cat >\"$save\" <<'END'\n"
                         << *xml << "\nEND\necho '" << last_words << "'\nexit " << exit_status << "\n";
     std::filesystem::permissions(path, std::filesystem::perms(0755));
     return path;
@@ -149,6 +153,35 @@ TEST_F(SanitizeTest, ToolThatDidNotRunToItsEndIsNeverClean) {
     EXPECT_EQ(result->report.outcome(), Outcome::UNAVAILABLE) << row.last_words << ", status " << row.exit_status;
     EXPECT_FALSE(result->report.reason().empty());
   }
+}
+
+TEST_F(SanitizeTest, WhatMemcheckFoundBeforeItWasLateOrLostConvicts) {
+  const std::string found =
+      "========= Invalid __global__ write of size 4 bytes\n=========     at flood+0x140 in x.cu:9\n"
+      "=========     by thread (1,0,0) in block (8,0,0)\n=========     Access to 0x10 is out of bounds\n";
+  for (const char* kernel : {"times_out", "crashes"}) {
+    const auto result = Run("cuda:0", kernel, Tool("memcheck_clean.xml", "", 0, found));
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_EQ(result->report.outcome(), Outcome::FINDINGS) << kernel;
+    EXPECT_EQ(result->report.convicting(0).code(), v1::VERDICT_CODE_OOB_GLOBAL_WRITE);
+    EXPECT_FALSE(result->lost) << "another attempt would meet the same";
+    EXPECT_TRUE(absl::StrContains(result->report.reason(), "had not ended")) << result->report.reason();
+  }
+}
+
+TEST_F(SanitizeTest, WhatOtherToolsFoundBeforeTheyWereLateIsUnavailable) {
+  const std::string found =
+      "========= Invalid __global__ write of size 4 bytes\n=========     Access to 0x10 is out of bounds\n";
+  const auto result = Run("cuda:0", "times_out", Tool("memcheck_clean.xml", "", 0, found), sanitize::Tool::kInitcheck);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->report.outcome(), Outcome::UNAVAILABLE);
+}
+
+TEST(LongestRunTest, IsAMultipleOfThePlainRunUpToALimit) {
+  EXPECT_EQ(LongestRun(Tool::kMemcheck, absl::ZeroDuration()), absl::Seconds(20));
+  EXPECT_EQ(LongestRun(Tool::kMemcheck, absl::Milliseconds(5)), absl::Seconds(25));
+  EXPECT_EQ(LongestRun(Tool::kMemcheck, absl::Seconds(5)), absl::Minutes(1));
+  EXPECT_EQ(LongestRun(Tool::kRacecheck, absl::Seconds(5)), absl::Minutes(2));
 }
 
 TEST_F(SanitizeTest, CancellationEndsTheStage) {

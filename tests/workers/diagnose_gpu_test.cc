@@ -50,7 +50,8 @@ class DiagnoseGpuTest : public RunnerFixture {
     wire::CandidateRun run;
     Fill(run, bundle);
     run.deadline = absl::Seconds(2);
-    auto diagnosed = diagnose::DebugFault(run, *pool_, FindVendorTool("cuda-gdb").value_or(""));
+    auto diagnosed = diagnose::DebugFault(
+        run, *pool_, {FindVendorTool("cuda-gdb").value_or(""), FindVendorTool("compute-sanitizer").value_or("")});
     EXPECT_TRUE(diagnosed.ok()) << diagnosed.status();
     return diagnosed.ok() ? *std::move(diagnosed) : diagnose::Diagnosed();
   }

@@ -15,8 +15,10 @@ using diagnose::Diagnosed;
 using sassay::v1::DiagnosisReport;
 using verdict::Failure;
 
-// What one diagnosis may take on the device.
+// What the profiler may take at most, and what it may take of that beside its dozens of passes.
 constexpr absl::Duration kLongestRun = absl::Minutes(1);
+constexpr absl::Duration kAllowance = absl::Seconds(20);
+constexpr int kPasses = 1000;
 
 class DiagnoseChapter {
  public:
@@ -78,7 +80,9 @@ class DiagnoseChapter {
     wire::CandidateRun run;
     Lend(chapter_, buffers, run);
     run.poison_seed = chapter_.seeds.Get("poison diagnose", static_cast<uint64_t>(kind));
-    const absl::Duration wanted = kind == sassay::v1::DIAGNOSIS_DEBUG ? given_.device_deadline : kLongestRun;
+    const absl::Duration wanted = kind == sassay::v1::DIAGNOSIS_DEBUG
+                                      ? given_.device_deadline
+                                      : std::min(kLongestRun, kAllowance + kPasses * given_.plain);
     run.deadline = std::clamp(chapter_.deadline - SteadyNow(), absl::Milliseconds(1), wanted);
     return chapter_.lane.Diagnose(kind, run);
   }

@@ -21,6 +21,8 @@ struct DiagnoseGiven {
   std::string why_not_hot;
   // After which a kernel that has hung before hangs again.
   absl::Duration device_deadline = absl::Seconds(10);
+  // What evaluate's calls took on the device: a kernel may know the profiler and never end under it.
+  absl::Duration plain;
 };
 
 // Runs every diagnosis that the job asks for. Files go to the job's keep_artifact.

@@ -128,7 +128,8 @@ class SanitizeChapter {
   }
 
   absl::Duration Deadline(Tool tool) const {
-    const absl::Duration wanted = chapter_.lane.emulated() ? wish_.emulated_deadline : sanitize::LongestRun(tool);
+    const absl::Duration wanted =
+        chapter_.lane.emulated() ? wish_.emulated_deadline : sanitize::LongestRun(tool, wish_.plain);
     return std::clamp(chapter_.deadline - SteadyNow(), absl::Milliseconds(1), wanted);
   }
 

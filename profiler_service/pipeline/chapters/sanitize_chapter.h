@@ -21,6 +21,8 @@ struct SanitizeWish {
   absl::Duration emulated_deadline;
   // The candidate was right without a tool, and must be right under it. Where it was not, wrong outputs are no news.
   bool right_outputs = false;
+  // What evaluate's calls took on the device; zero where they did not end.
+  absl::Duration plain;
 };
 
 // Runs the stage. A tool whose run ended well has seen the call that was judged only if its outputs are right: else it
