@@ -5,7 +5,7 @@
 #
 #   tests/gpu/diagnose.sh [PACKAGE]      a package made by tests/gpu/package.sh
 source "$(dirname "${BASH_SOURCE[0]}")/service.sh"
-start_service --device auto --device-deadline 3s
+start_service --device "${DEVICE:-auto}" --device-deadline 3s
 failed=0
 # Bundle, workload, flags, and what must hold (Python over the verdict).
 while IFS='|' read -r name workload flags claim; do

@@ -5,11 +5,12 @@
 #
 #   tests/gpu/sanitize.sh [PACKAGE] [PATTERN]     a package made by tests/gpu/package.sh; PATTERN: of the candidate's name
 #
+#   DEVICE=cuda:0         another than the first one that is free
 #   SHAPES="small full"     at the sanitize shape, and at the size that is asked for (only racecheck at the sanitize shape then)
 #   TOTAL=120               begin nothing after so many seconds (default: no limit); what was left out is said and no failure
 source "$(dirname "${BASH_SOURCE[0]}")/service.sh"
 pattern=${2:-.}
-start_service --device auto --device-deadline 10s
+start_service --device "${DEVICE:-auto}" --device-deadline 10s
 failed=0 asked=0 left_out=0
 printf '%-28s %-6s %-10s %-18s %-18s %-18s %s\n' candidate shape verdict memcheck synccheck initcheck racecheck
 for shape in ${SHAPES:-small full}; do
