@@ -12,6 +12,8 @@ namespace {
 // What the host may take to enqueue one call before its hold lets go.
 constexpr absl::Duration kHoldTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kSpinWhileSampling = absl::Milliseconds(50);
+// Calls that are enqueued together in a stretch take about so long: waiting for the device is little beside that.
+constexpr absl::Duration kBatchTime = absl::Milliseconds(2);
 constexpr absl::Duration kUsualSpin = absl::Microseconds(300);
 
 bool IsOk(const Execution& execution) { return execution.outcome == sassay::worker::RUN_OUTCOME_OK; }
@@ -55,6 +57,11 @@ absl::StatusOr<Execution> SampleOnce(Device& device, int index, bool hold, absl:
   return device.Synchronize(deadline);
 }
 
+int BatchOf(const StretchLength& length, absl::Duration call) {
+  const double fit = absl::FDivDuration(kBatchTime, std::max(call, absl::Nanoseconds(1)));
+  return static_cast<int>(std::clamp<double>(fit, 1, std::max(length.batch, 1)));
+}
+
 }  // namespace
 
 absl::StatusOr<SampledBlock> SampleBlock(Device& device, int samples, bool hold, absl::Time deadline,
@@ -90,22 +97,24 @@ absl::StatusOr<Stretch> RunStretch(Device& device, const StretchLength& length, 
     return (stretch.calls < length.calls || took < length.at_least) && took < length.at_most;
   };
   RETURN_IF_ERROR(device.ProbeClock());
+  // One call first: nobody knows yet how long it takes.
+  int batch = 1;
   while (wants_more()) {
-    // One call first: nobody knows yet how long it takes.
-    const int begin_batch = stretch.calls;
-    const int end = stretch.calls == 0 ? 1 : stretch.calls + length.batch;
+    const int first = stretch.calls, missing = length.calls - first;
+    const int end = first + (missing > 0 ? std::min(batch, missing) : batch);
     const absl::Time enqueues = SteadyNow();
     while (stretch.calls < end) {
       ASSIGN_OR_RETURN(Execution enqueued, call(stretch.calls++));
       Add(stretch.execution, std::move(enqueued));
       if (!IsOk(stretch.execution)) return stretch;
     }
-    const double enqueue_ns = absl::ToDoubleNanoseconds(SteadyNow() - enqueues) / (end - begin_batch);
-    if (begin_batch == 0 || enqueue_ns < stretch.enqueue_ns) stretch.enqueue_ns = enqueue_ns;
+    const double enqueue_ns = absl::ToDoubleNanoseconds(SteadyNow() - enqueues) / (end - first);
+    if (first == 0 || enqueue_ns < stretch.enqueue_ns) stretch.enqueue_ns = enqueue_ns;
     RETURN_IF_ERROR(device.ProbeClock());
     ASSIGN_OR_RETURN(Execution waited, device.Synchronize(deadline));
     Add(stretch.execution, std::move(waited));
     if (!IsOk(stretch.execution)) return stretch;
+    batch = BatchOf(length, (SteadyNow() - begin) / stretch.calls);
   }
   stretch.clock_mhz = device.ProbedClockMhz();
   return stretch;

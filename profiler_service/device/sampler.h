@@ -42,13 +42,14 @@ using EnqueueCall = absl::FunctionRef<absl::StatusOr<Execution>(int call)>;
 absl::StatusOr<SampledBlock> SampleBlock(Device& device, int samples, bool hold, absl::Time deadline,
                                          EnqueueCall prepare, EnqueueCall call);
 
-// How long a stretch is: at least `calls` calls and `at_least`, fewer where that would take longer than `at_most`; at
-// least one. `batch` calls fit into the device's queue together.
+// How long a stretch is: `calls` calls, more where they take less than `at_least`, fewer where they would take longer
+// than `at_most`; at least one. `batch` calls fit into the device's queue together; fewer are enqueued together where
+// they are slow.
 struct StretchLength {
   int calls = 1;
   absl::Duration at_least;
   absl::Duration at_most = absl::Seconds(1);
-  int batch = 4;
+  int batch = 32;
 };
 
 // Nothing is prepared, flushed or held.

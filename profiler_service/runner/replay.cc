@@ -17,7 +17,7 @@ using device::Execution;
 // A driver's launch queue holds about a thousand launches and blocks when it is full, which a deadline cannot
 // interrupt.
 constexpr uint64_t kOperationsBetweenWaits = 512;
-constexpr uint64_t kMaxCallsBetweenWaits = 8;
+constexpr uint64_t kMaxCallsBetweenWaits = 64;
 
 bool IsOk(const Execution& execution) { return execution.outcome == worker::RUN_OUTCOME_OK; }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 // One stretch of such calls is warm-up enough.
 constexpr absl::Duration kSlowCall = absl::Milliseconds(100);
-constexpr int kMostWarmUpCalls = 4000;
+constexpr int kFewestWarmUpCalls = 9, kMostWarmUpCalls = 4000;
 constexpr double kLongestCallNs = 1e13;
 
 bool AreTimes(const std::vector<double>& samples) {
@@ -66,9 +66,8 @@ class Conductor {
       wall(side).AddWarmUp(latest.calls, idle_since_ - warm_up_began_);
       return absl::OkStatus();
     }
-    // One call, and then so many that any number which the device's queue takes at a time goes into them.
-    const int eights = static_cast<int>(kWarmUpTime / std::max(8 * call, absl::Nanoseconds(100)));
-    const int calls = 1 + 8 * std::clamp(eights, 1, kMostWarmUpCalls / 8);
+    const double fit = absl::FDivDuration(kWarmUpTime, std::max(call, absl::Nanoseconds(1)));
+    const int calls = static_cast<int>(std::clamp<double>(fit, kFewestWarmUpCalls, kMostWarmUpCalls));
     for (int i = 1; i < kMostWarmUps; ++i) {
       ASSIGN_OR_RETURN(const WarmUpReport next, WarmUp(side, calls, absl::ZeroDuration()));
       wall(side).AddWarmUp(calls, idle_since_ - warm_up_began_);

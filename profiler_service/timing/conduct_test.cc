@@ -202,10 +202,14 @@ TEST_F(ConductTest, FirstSampleAfterASwitchDoesNotCount) {
 }
 
 TEST_F(ConductTest, BlockInWhichTheGpuSlowedDownIsVoidAlsoIfTheReasonHasPassed) {
-  // A millisecond of thermal slowdown in the middle of a block; no reading finds it in force.
-  gpu_.reasons = [](absl::Duration t) -> uint64_t {
-    return t > absl::Milliseconds(300) && t < absl::Milliseconds(301) ? 0x20 : 0x4;
+  // Thermal slowdown during the fourth call of the candidate's fifth block; no reading finds it in force.
+  bool slow = false;
+  int calls = 0;
+  candidate_.report = [&](double ns) {
+    if (candidate_.blocks == 5) slow = ++calls == 3;
+    return ns;
   };
+  gpu_.reasons = [&](absl::Duration) -> uint64_t { return slow ? 0x20 : 0x4; };
   const auto conducted = Measure(&same_, AnchorRules());
   ASSERT_TRUE(conducted.ok()) << conducted.status();
   EXPECT_EQ(conducted->stop, Stop::kPrecise);

@@ -8,10 +8,11 @@
 //      took leaves the rest unexplained. Without a baseline its bytes at a bandwidth that every GPU has bound it. The
 //      smallest rest of all blocks counts: a busy host only adds.
 //   3. A number of calls that we name, run back to back during warm-up and timed from outside, bound the speed from
-//      below: cold calls are not faster than warm ones by more than a clock can change. What the host took to enqueue
-//      them is allowed: twice what the judge needs for a call of its own, beside the same load, or 20 µs an operation
-//      where that is not known. It does not hold for a kernel that remembers the one set of inputs that it is warmed
-//      up on; that one has only rule 2 against it.
+//      below: cold calls are not faster than warm ones by more than a clock can change. Where the host may have been
+//      what took so long, nothing is said: it enqueues one call while the device runs the one before, and may take
+//      twice what the judge takes to enqueue a call of its own beside the same load, or 20 µs an operation where that
+//      is not known. It does not hold for a kernel that remembers the one set of inputs that it is warmed up on; that
+//      one has only rule 2 against it.
 // Rules 2 and 3 hold for a measurement as a whole. What breaks one is no time, never a conviction: a host that was
 // suspended looks the same.
 #ifndef SASSAY_PROFILER_SERVICE_TIMING_RECONCILE_H_
