@@ -325,8 +325,7 @@ class JobRun {
     if (!evaluation->passed()) Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
   }
 
-  // The sanitize stage ahead of its time: a finding that names access, thread and line says more than a second fault,
-  // costs one process instead of two and nobody his place on the device.
+  // A finding that names access, thread and line says more than a second fault, and costs one process instead of two.
   bool ToolConvicts(const evaluate::Evaluation& first) {
     seen_.evaluate = first.seen();
     if (!WantsSanitize()) return false;
@@ -464,7 +463,8 @@ class JobRun {
   void CollectEvidence(StageReport& report) {
     const auto lease = Lease(DeviceLease::Mode::kShared);
     if (!lease.ok()) return Finish(report, StageReport::UNAVAILABLE, lease.status().message());
-    if (WantsMore(sassay::v1::STAGE_TIMING)) hold_ = lane_->HoldRefill();
+    // Where others are about, they need spares more than this job needs none to be under way when it is timed.
+    if (WantsMore(sassay::v1::STAGE_TIMING) && lanes_.jobs(seat_->index()) == 1) hold_ = lane_->HoldRefill();
     const auto workers = lane_->MakeWorkers(kill_switch_);
     evidence::ExecutedEvidence result = Count(*workers);
     if (result.failure().has_value() && evaluate::IsLostWorker(*result.failure()) && Goes()) {
@@ -588,7 +588,7 @@ class JobRun {
   absl::Duration evaluated_;                   // device time of all its calls
   std::vector<evidence::HotInstruction> hot_;  // as evidence counted them
   verdict::Observations seen_;
-  std::unique_ptr<wire::RunnerPool::NoRefill> hold_;  // from evidence to the end of timing
+  std::unique_ptr<wire::RunnerPool::NoRefill> hold_;  // from evidence to the end of timing, of a job that is alone
   std::future<void> disassembly_;                     // last: it reads the bundle
 };
 

@@ -161,6 +161,17 @@ TEST(RunnerPool, NoSpareIsStartedWhileSomebodyHoldsRefills) {
   while (pool.deaths() == 0) std::this_thread::yield();
 }
 
+TEST(RunnerPool, AnEmptyShelfIsFilledBeforeALargeOneIsFull) {
+  RunnerPool pool(FakeRunnerOptions());
+  {
+    const RunnerPool::NoRefill hold(pool, kDevice);
+    pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 6);
+    pool.Keep(kDevice, worker::RUN_MODE_TIMED, 1);
+  }
+  ASSERT_TRUE(pool.AwaitSpareForTest(kDevice, worker::RUN_MODE_TIMED, SteadyNow() + absl::Seconds(20)));
+  EXPECT_LE(pool.started().Total(worker::RUN_MODE_PLAIN), 2u);
+}
+
 TEST(KillSwitch, EndsAPendingCallWithinASecondAndEveryLaterOne) {
   RunnerPool pool(FakeRunnerOptions());
   KillSwitch kill_switch;

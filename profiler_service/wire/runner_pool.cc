@@ -194,10 +194,17 @@ bool RunnerPool::AwaitSpareForTest(absl::string_view device, sassay::worker::Run
 absl::optional<RunnerPool::Key> RunnerPool::NextNeed(const std::string& device) {
   if (quiet_.count(device) != 0) return absl::nullopt;
   const absl::Time now = SteadyNow();
+  const Shelf* emptiest = nullptr;
+  absl::optional<Key> need;
   for (const auto& [key, shelf] : shelves_) {
-    if (key.first == device && shelf.spares.size() < shelf.wanted && shelf.retry_at <= now) return key;
+    if (key.first != device || shelf.spares.size() >= shelf.wanted || shelf.retry_at > now) continue;
+    // Of two that are equally empty the later mode: who times has the device to himself meanwhile.
+    if (emptiest != nullptr && shelf.spares.size() * emptiest->wanted > emptiest->spares.size() * shelf.wanted)
+      continue;
+    emptiest = &shelf;
+    need = key;
   }
-  return absl::nullopt;
+  return need;
 }
 
 void RunnerPool::Shelve(const Key& key, absl::StatusOr<std::unique_ptr<RunnerClient>> runner) {

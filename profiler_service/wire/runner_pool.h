@@ -132,7 +132,8 @@ class RunnerPool {
   // A device's thread.
   void Refill(const std::string& device) ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<RunnerClient> TakeSpare(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The device's shelf that needs a spare now, if any.
+  // The device's shelf that needs a spare most, if any does: the emptiest for what it should hold. However fast plain
+  // runners are used up, the one that is timed is not missing when its turn comes.
   absl::optional<Key> NextNeed(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A spare of the device that is one too many, and has been for a while; null if there is none.
   std::unique_ptr<RunnerClient> TakeSurplus(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -43,6 +43,8 @@ timing::TimingRequest RequestFor(const Chapter& chapter, const TimingGiven& give
 }  // namespace
 
 absl::StatusOr<verdict::TimingSeen> TimeAgainstBaseline(const Chapter& chapter, const TimingGiven& given) {
+  // A spare that is under way comes up while the tensors are made.
+  const auto no_refill = chapter.lane.HoldRefill();
   const auto workers = chapter.lane.MakeWorkers(chapter.kill_switch);
   timing::TimingRequest request = RequestFor(chapter, given);
   const timing::JudgedSets::Options ring = SetsToTime(chapter, given.baselines, request.rules);
