@@ -62,8 +62,8 @@ Evaluation Evaluate(const StageContext& context, const Seeds& seeds, const Evalu
 
 // Blame: what Evaluate saw as `first` (which needs_proof) must go wrong again in a fresh runner. Anything that does,
 // wrong outputs too, is the candidate's; if nothing does, the failure is DEVICE_LOST, unless `first` was a timeout
-// after less than is allowed now: then the candidate is only slow. The caller has the device to itself and has seen a
-// runner come up just before, or it proves nothing.
+// after less than is allowed now: then the candidate is only slow. The caller has the device to itself and has
+// just seen it work, or it proves nothing.
 Evaluation Prove(const StageContext& context, const Seeds& seeds, const EvaluatePlan& plan, const Evaluation& first);
 
 }  // namespace sassay::evaluate

@@ -44,9 +44,9 @@ class Lane {
   virtual std::unique_ptr<wire::RunnerPool::NoRefill> HoldRefill() { return nullptr; }
   // The caller holds the lease exclusively.
   virtual absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) = 0;
-  // Whether the judge answers, after a new start if need be, and a fresh runner comes up: asked before a candidate is
-  // blamed, and after a kernel has hung. It is the one that the next who asks for a runner gets. CANCELLED when the
-  // switch (may be null) is pulled.
+  // Whether the judge answers, after a new start if need be, and the device works: a runner that waits runs a kernel of
+  // ours there, or a fresh one comes up. Asked before a candidate is blamed, and after a kernel has hung. That runner
+  // is the one that the next who asks gets. CANCELLED when the switch (may be null) is pulled.
   virtual absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) = 0;
 
   bool emulated() const { return device().kind() == "emulated"; }

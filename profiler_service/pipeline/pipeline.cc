@@ -355,7 +355,7 @@ class JobRun {
     return evaluation;
   }
 
-  // Whether a fresh runner comes up. A lane on which none does takes no job until one has.
+  // Whether the device works. A lane whose device does not takes no job until it does.
   absl::Status ProbeDevice() {
     if (lane_->emulated()) return absl::OkStatus();
     const absl::Status alive = lane_->Probe(SteadyNow() + Lane::kProbeTimeout, &kill_switch_);

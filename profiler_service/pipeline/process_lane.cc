@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/diagnose/core_dump.h"
 #include "profiler_service/diagnose/ncu.h"
 
@@ -14,11 +15,18 @@ namespace {
 using sassay::worker::RunMode;
 using sassay::worker::RunnerReply;
 
-// A runner of the pool within reach of the job's kill switch.
+// What the driver may take to end a kernel that hangs, with its context: 0.1 s, as a rule.
+constexpr absl::Duration kHangEnds = absl::Seconds(5);
+
+// A runner of the pool within reach of the job's kill switch. Who has seen it hang goes on when it is gone.
 class PooledRunner : public evaluate::CandidateRunner {
  public:
   PooledRunner(std::unique_ptr<wire::RunnerClient> runner, wire::KillSwitch& kill_switch)
       : runner_(std::move(runner)), guard_(&kill_switch, *runner_) {}
+
+  ~PooledRunner() override {
+    if (hangs_) runner_->KillAndAwaitEnd(SteadyNow() + kHangEnds);
+  }
 
   absl::StatusOr<RunnerReply> Load(const sassay::v1::Bundle& bundle, RunMode mode) override {
     return runner_->Load(bundle, mode);
@@ -28,15 +36,21 @@ class PooledRunner : public evaluate::CandidateRunner {
     return runner_->Bind(regions, descriptors);
   }
   absl::StatusOr<RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline) override {
-    return runner_->Setup(poison_seed, device_deadline);
+    return Noted(runner_->Setup(poison_seed, device_deadline));
   }
   absl::StatusOr<RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline) override {
-    return runner_->Steady(poison_seed, device_deadline);
+    return Noted(runner_->Steady(poison_seed, device_deadline));
   }
   sassay::v1::Versions versions() const override { return runner_->versions(); }
   void Kill() override { runner_->Kill(); }
 
  private:
+  absl::StatusOr<RunnerReply> Noted(absl::StatusOr<RunnerReply> reply) {
+    hangs_ = reply.ok() && reply->outcome() == sassay::worker::RUN_OUTCOME_TIMEOUT;
+    return reply;
+  }
+
+  bool hangs_ = false;
   const std::unique_ptr<wire::RunnerClient> runner_;
   const wire::KillSwitch::Guard guard_;  // after the runner, so that it goes first
 };
@@ -130,7 +144,7 @@ absl::Status ProcessLane::Probe(absl::Time deadline, wire::KillSwitch* kill_swit
   nothing.mutable_drop();
   std::vector<UniqueFd> none;
   RETURN_IF_ERROR(judge_->Ask(nothing, none, deadline, kill_switch).status());
-  return pool_.AddFresh(specification_, sassay::worker::RUN_MODE_PLAIN, deadline, kill_switch);
+  return pool_.Confirm(specification_, sassay::worker::RUN_MODE_PLAIN, deadline, kill_switch);
 }
 
 }  // namespace sassay::pipeline

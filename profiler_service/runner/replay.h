@@ -64,6 +64,8 @@ class Replay {
 
   // Where every living buffer is.
   std::vector<sassay::worker::Placement> Placements() const;
+  // Load has been asked for and went well.
+  bool loaded() const { return loaded_; }
 
  private:
   // The plan's buffer in this process.

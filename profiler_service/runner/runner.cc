@@ -9,6 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/base/utf8.h"
+#include "profiler_service/device/poison.h"
 
 namespace sassay::runner {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 using sassay::worker::RunnerReply;
 
 constexpr size_t kMaxFindings = 64;
+constexpr size_t kProofBytes = 64 << 10;
 
 absl::Time DeadlineIn(uint64_t nanoseconds) {
   return SteadyNow() + absl::Nanoseconds(std::min<uint64_t>(nanoseconds, 24ull * 3600 * 1'000'000'000));
@@ -85,12 +87,27 @@ RunnerReply Runner::Answer(const worker::RunnerRequest& request, const std::vect
     case worker::RunnerRequest::kBlock:
       status = Time(request.block(), reply);
       break;
+    case worker::RunnerRequest::kProveAlive:
+      status = ProveAlive(request.prove_alive());
+      break;
     case worker::RunnerRequest::REQUEST_NOT_SET:
       status = absl::InternalError("a request asked for nothing");
       break;
   }
   ReportStatus(status, reply);
   return reply;
+}
+
+absl::Status Runner::ProveAlive(const worker::ProveAlive& prove) {
+  if (replay_.loaded()) return absl::FailedPreconditionError("the proof was asked for after the candidate had come");
+  std::string expected(kProofBytes, '\0'), read(kProofBytes, '\0');
+  device::FillPoison(absl::MakeSpan(expected), prove.seed());
+  ASSIGN_OR_RETURN(const device::DeviceAddress address, device_.Allocate(kProofBytes, "proof"));
+  RETURN_IF_ERROR(device_.Poison(address, kProofBytes, prove.seed()));
+  RETURN_IF_ERROR(device_.Read(absl::MakeSpan(read), address));
+  RETURN_IF_ERROR(device_.Free(address));
+  if (read == expected) return absl::OkStatus();
+  return absl::UnavailableError("the device gave back other bytes than a kernel was to write");
 }
 
 absl::Status Runner::Load(const worker::LoadCandidate& load, RunnerReply& reply) {

@@ -30,6 +30,7 @@ class Runner {
                                      const std::vector<UniqueFd>& descriptors);
 
  private:
+  absl::Status ProveAlive(const sassay::worker::ProveAlive& prove);
   absl::Status Load(const sassay::worker::LoadCandidate& load, sassay::worker::RunnerReply& reply);
   // COUNTED on a device that runs SASS; nothing otherwise.
   absl::Status TakeSassCounts(sassay::worker::RunnerReply& reply);

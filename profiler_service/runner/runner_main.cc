@@ -1,5 +1,6 @@
 // profiler-runner: started by profiler-service, never by hand; speaks over the descriptor it was given.
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -35,6 +36,15 @@ void OfferToTheOomKiller() {
   std::fclose(file);
 }
 
+// With it goes what is readable when this very process has ended, device and all: the service's own child is the
+// sandbox around it. An old kernel has none.
+absl::Status SayReady(wire::Channel& channel, const Runner& runner) {
+  const UniqueFd self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  const int descriptor = self.get();
+  return channel.Send(runner.Ready(), absl::MakeConstSpan(&descriptor, self.valid() ? 1 : 0),
+                      SteadyNow() + absl::Seconds(10));
+}
+
 int Run(const std::string& device_name, worker::RunMode mode) {
   OfferToTheOomKiller();
   wire::Channel channel{UniqueFd(wire::kWorkerChannelFd)};
@@ -49,7 +59,7 @@ int Run(const std::string& device_name, worker::RunMode mode) {
     return Complain(device.status());
   }
   Runner runner(**device, mode, [&] { return output->Take(); });
-  absl::Status served = channel.Send(runner.Ready(), {}, SteadyNow() + absl::Seconds(10));
+  absl::Status served = SayReady(channel, runner);
   if (served.ok()) served = Serve(channel, runner);
   if (!served.ok()) Leave(Complain(served));
   return 0;

@@ -113,13 +113,34 @@ TEST(RunnerPool, ADeviceThatTakesNoRunnerIsSaidWhenAFreshOneIsAskedFor) {
   EXPECT_EQ(pool.AddFresh("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST(RunnerPool, OnlyWhatIsTimedHasAllTheChannelsOfAContext) {
-  const auto connections = [](worker::RunMode mode) {
-    return RunnerWorkerOptions(FakeRunnerOptions(), kDevice, mode).environment.count("CUDA_DEVICE_MAX_CONNECTIONS");
-  };
-  EXPECT_EQ(connections(worker::RUN_MODE_PLAIN), 1u);
-  EXPECT_EQ(connections(worker::RUN_MODE_COUNTED), 1u);
-  EXPECT_EQ(connections(worker::RUN_MODE_TIMED), 0u);
+TEST(RunnerPool, ASpareThatWorksConfirmsTheDeviceAndIsTheNextOne) {
+  RunnerPool pool(FakeRunnerOptions());
+  pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);
+  ASSERT_TRUE(pool.AwaitSpareForTest(kDevice, worker::RUN_MODE_PLAIN, SteadyNow() + absl::Seconds(20)));
+  const RunnerPool::NoRefill hold(pool, kDevice);
+  EXPECT_TRUE(pool.Confirm(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_TRUE(pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_EQ(pool.started().Total(worker::RUN_MODE_PLAIN), 1u);
+}
+
+TEST(RunnerPool, WithoutASpareThatWorksAFreshRunnerConfirmsTheDevice) {
+  RunnerPool pool(FakeRunnerOptions());
+  pool.Keep(kDevice, worker::RUN_MODE_PLAIN, 1);
+  ASSERT_TRUE(pool.AwaitSpareForTest(kDevice, worker::RUN_MODE_PLAIN, SteadyNow() + absl::Seconds(20)));
+  const RunnerPool::NoRefill hold(pool, kDevice);
+  pool.KillSparesForTest();
+  EXPECT_TRUE(pool.Confirm(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_EQ(pool.started().Total(worker::RUN_MODE_PLAIN), 2u);
+  EXPECT_EQ(pool.deaths(), 1u);
+  EXPECT_TRUE(pool.Acquire(kDevice, worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_EQ(pool.started().Total(worker::RUN_MODE_PLAIN), 2u);
+  EXPECT_EQ(pool.Confirm("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(RunnerPool, AContextHasTheChannelsOfOneStream) {
+  for (const worker::RunMode mode : {worker::RUN_MODE_PLAIN, worker::RUN_MODE_COUNTED, worker::RUN_MODE_TIMED}) {
+    EXPECT_EQ(RunnerWorkerOptions(FakeRunnerOptions(), kDevice, mode).environment["CUDA_DEVICE_MAX_CONNECTIONS"], "1");
+  }
 }
 
 TEST(RunnerPool, ARunnerSeesItsOwnGpuAlone) {

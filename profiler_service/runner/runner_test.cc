@@ -45,6 +45,30 @@ class RunnerTest : public testing::Test {
   FakeDevice device_;
 };
 
+TEST_F(RunnerTest, ADeviceThatWritesWhatItIsToldToIsAlive) {
+  Runner runner(device_, worker::RUN_MODE_PLAIN, [] { return ""; });
+  EXPECT_EQ(runner.Answer(Request("prove_alive { seed: 7 }"), {}).outcome(), worker::RUN_OUTCOME_OK);
+  EXPECT_EQ(runner.Answer(LoadRequest("RUN_MODE_PLAIN"), {}).outcome(), worker::RUN_OUTCOME_OK);
+  EXPECT_EQ(runner.Answer(Request("prove_alive { seed: 7 }"), {}).outcome(), worker::RUN_OUTCOME_INFRA)
+      << "a candidate has this runner";
+}
+
+TEST_F(RunnerTest, ADeviceThatFailsOrWritesSomethingElseIsNotAlive) {
+  struct Forgetful : FakeDevice {
+    absl::Status Poison(device::DeviceAddress address, uint64_t size_bytes, uint64_t seed) override {
+      return FakeDevice::Poison(address, size_bytes / 2, seed);
+    }
+  };
+  Forgetful forgetful;
+  Runner runner(forgetful, worker::RUN_MODE_PLAIN, [] { return ""; });
+  const auto reply = runner.Answer(Request("prove_alive { seed: 7 }"), {});
+  EXPECT_EQ(reply.outcome(), worker::RUN_OUTCOME_INFRA);
+  EXPECT_EQ(reply.code(), v1::VERDICT_CODE_DEVICE_LOST);
+  device_.trouble = [](absl::string_view) { return absl::UnavailableError("gone"); };
+  Runner another(device_, worker::RUN_MODE_PLAIN, [] { return ""; });
+  EXPECT_EQ(another.Answer(Request("prove_alive { seed: 7 }"), {}).outcome(), worker::RUN_OUTCOME_INFRA);
+}
+
 TEST_F(RunnerTest, GoodCallIsOkAndCarriesWhatWasPrinted) {
   KernelEnds({});
   const auto reply = RunOnce(worker::RUN_MODE_PLAIN, "steady { deadline_ns: 1000000000 }");

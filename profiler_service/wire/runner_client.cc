@@ -1,9 +1,15 @@
 #include "profiler_service/wire/runner_client.h"
 
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 
@@ -96,11 +102,31 @@ void BoundReply(sassay::worker::RunnerReply& reply) { Bound(reply); }
 
 absl::Status RunnerClient::WaitReady(absl::Time deadline) {
   sassay::worker::RunnerReply reply;
-  RETURN_IF_ERROR(process_->Receive(reply, deadline).status());
+  ASSIGN_OR_RETURN(std::vector<UniqueFd> descriptors, process_->Receive(reply, deadline));
+  if (!descriptors.empty()) ended_ = std::move(descriptors.front());
   BoundReply(reply);
   if (!reply.ready()) return absl::UnavailableError(absl::StrCat("the runner could not start: ", reply.message()));
   versions_ = reply.versions();
   return absl::OkStatus();
+}
+
+absl::Status RunnerClient::ProveAlive(absl::Time deadline) {
+  sassay::worker::RunnerRequest request;
+  request.mutable_prove_alive()->set_seed(static_cast<uint64_t>(absl::GetCurrentTimeNanos()));
+  ASSIGN_OR_RETURN(const sassay::worker::RunnerReply reply, Ask(request, {}, deadline - SteadyNow()));
+  if (reply.outcome() == worker::RUN_OUTCOME_OK) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("a runner that waited cannot use its device: ", reply.message()));
+}
+
+bool RunnerClient::KillAndAwaitEnd(absl::Time deadline) {
+  Kill();
+  pollfd ended{ended_.get(), POLLIN, 0};
+  int ready = 0;
+  do {
+    const absl::Duration left = std::max(deadline - SteadyNow(), absl::ZeroDuration());
+    ready = ended_.valid() ? poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) : 0;
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
 }
 
 absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Ask(const sassay::worker::RunnerRequest& request,

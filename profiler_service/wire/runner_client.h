@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "common/base/fd.h"
 #include "profiler_service/wire/worker.pb.h"
 #include "profiler_service/wire/worker_process.h"
 
@@ -40,6 +41,9 @@ class RunnerClient {
 
   // Waits for the first message of a fresh runner. INFRA outcomes become UNAVAILABLE with the runner's reason.
   absl::Status WaitReady(absl::Time deadline);
+  // Whether the device still works, of a runner that has no candidate yet: a kernel of ours runs there. UNAVAILABLE if
+  // it does not; else Call's failures. After a failure give the runner up.
+  absl::Status ProveAlive(absl::Time deadline);
   // What the runner runs on; valid after WaitReady.
   const sassay::v1::Versions& versions() const { return versions_; }
 
@@ -56,6 +60,9 @@ class RunnerClient {
   absl::StatusOr<sassay::worker::RunnerReply> Time(const sassay::worker::TimeBlock& block);
 
   void Kill() { process_->Kill(); }
+  // Waits until the process itself has ended: then the driver has taken its context away, and a kernel that hung.
+  // Whether it has; false as well where the runner could not say how that is known.
+  bool KillAndAwaitEnd(absl::Time deadline);
   WorkerProcess& process() { return *process_; }
 
  private:
@@ -63,6 +70,7 @@ class RunnerClient {
                                                   absl::Span<const int> descriptors, absl::Duration timeout);
 
   std::unique_ptr<WorkerProcess> process_;
+  UniqueFd ended_;  // readable when it has; not valid where the runner could not say
   sassay::v1::Versions versions_;
 };
 

@@ -26,6 +26,8 @@ constexpr absl::Duration kLongestBackoff = absl::Minutes(1);
 // Ending one takes 0.1 s, which nobody shall wait for who has the device alone: the device's thread does it.
 constexpr absl::Duration kKeepSurplus = absl::Seconds(3);
 constexpr size_t kMostSurplus = 4;
+// A device may still be busy with the end of what was killed there.
+constexpr absl::Duration kLongestProof = absl::Seconds(10);
 
 // A UUID names the one GPU that the process shall see; anything else names none.
 constexpr absl::string_view kByUuid = "cuda:GPU-";
@@ -60,6 +62,11 @@ void ShowCupti(WorkerOptions& worker) {
   worker.environment["SASSAY_CUDA_LIBRARY_PATH"] = folder;
 }
 
+absl::Status ProveAlive(RunnerClient& spare, absl::Time deadline, KillSwitch* kill_switch) {
+  const KillSwitch::Guard guard(kill_switch, spare);
+  return spare.ProveAlive(std::min(deadline, SteadyNow() + kLongestProof));
+}
+
 RunnerPoolOptions WithCounter(RunnerPoolOptions options) {
   if (options.started == nullptr) options.started = std::make_shared<StartedRunners>();
   return options;
@@ -79,8 +86,8 @@ WorkerOptions RunnerWorkerOptions(const RunnerPoolOptions& options, absl::string
   worker.argv.push_back(absl::StrCat("--mode=", EnumName(mode)));
   worker.environment = RunnerEnvironment(stable);
   // A runner has one stream. The driver makes the contexts of a host one after another, and most of that is channels:
-  // 0.08 s with one, 0.2 s with the usual eight (H200). What is timed has what everybody has.
-  if (mode != worker::RUN_MODE_TIMED) worker.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
+  // 0.09 s with one, 0.3 s with the usual eight (H200).
+  worker.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1";
   worker.environment.insert(options.environment.begin(), options.environment.end());
   std::vector<std::filesystem::path> extra;
   if (!options.launcher.empty()) extra.emplace_back(options.launcher.front());
@@ -139,6 +146,24 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Acquire(absl::string_v
   auto runner = StartRunner(options_, device, mode, deadline, kill_switch);
   if (!runner.ok()) return Note(std::string(device), runner.status());
   return runner;
+}
+
+absl::Status RunnerPool::Confirm(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline,
+                                 KillSwitch* kill_switch) {
+  const Key key(std::string(device), mode);
+  {
+    const NoRefill hold(*this, key.first);  // nothing takes the place of a spare that comes back
+    std::unique_ptr<RunnerClient> spare = TakeSpare(key);
+    const absl::Status works = spare == nullptr ? absl::NotFoundError("") : ProveAlive(*spare, deadline, kill_switch);
+    if (absl::IsCancelled(works)) return works;
+    if (works.ok()) {
+      absl::MutexLock lock(&mutex_);
+      shelves_[key].spares.push_back(std::move(spare));
+      return works;
+    }
+    if (spare != nullptr) Note(key.first, works).IgnoreError();
+  }
+  return AddFresh(device, mode, deadline, kill_switch);
 }
 
 absl::Status RunnerPool::AddFresh(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline,

@@ -79,6 +79,11 @@ class RunnerPool {
   absl::StatusOr<std::unique_ptr<RunnerClient>> Acquire(absl::string_view device, sassay::worker::RunMode mode,
                                                         absl::Time deadline, KillSwitch* kill_switch = nullptr);
 
+  // Proof that the device works, and that the next Acquire gets a runner for which it did: a spare runs a kernel of
+  // ours. Where there is none, or it cannot, as AddFresh.
+  absl::Status Confirm(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline,
+                       KillSwitch* kill_switch = nullptr);
+
   // Starts a runner whatever there is already, and puts it where the next Acquire takes it: proof that the device takes
   // one, and none is wasted. A few more than Keep asked for are kept for some seconds; where it asked for none, it
   // is ended at once. Failures as Acquire's.

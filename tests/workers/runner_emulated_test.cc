@@ -33,6 +33,19 @@ TEST_F(RunnerEmulatedTest, EndlessKernelIsATimeoutAtItsDeadline) {
   EXPECT_GT(reply->warps_size(), 0) << "where the warps stood is not told";
 }
 
+TEST_F(RunnerEmulatedTest, ARunnerThatWaitsProvesThatItsDeviceWorks) {
+  pool_->Keep(device_, worker::RUN_MODE_PLAIN, 1);
+  ASSERT_TRUE(pool_->AwaitSpareForTest(device_, worker::RUN_MODE_PLAIN, SteadyNow() + absl::Seconds(60)));
+  EXPECT_TRUE(pool_->Confirm(device_, worker::RUN_MODE_PLAIN, SteadyNow() + absl::Seconds(60)).ok());
+  EXPECT_EQ(pool_->started().Total(worker::RUN_MODE_PLAIN), 1u);
+}
+
+TEST_F(RunnerEmulatedTest, TheEndOfTheProcessItselfIsSeen) {
+  auto runner = pool_->Acquire(device_, worker::RUN_MODE_PLAIN, SteadyNow() + absl::Seconds(60));
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_TRUE((*runner)->KillAndAwaitEnd(SteadyNow() + absl::Seconds(60)));
+}
+
 TEST_F(RunnerEmulatedTest, StoreFarAwayIsAFault) {
   const auto reply = Run(BundleLaunching("stores_far_away", Pointer(1)));
   ASSERT_TRUE(reply.ok()) << reply.status();

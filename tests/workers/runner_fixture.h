@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "google/protobuf/text_format.h"
 #include "profiler_service/device/cuda/test_kernels.h"
 #include "profiler_service/device/device.h"
