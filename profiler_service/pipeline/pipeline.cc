@@ -319,7 +319,10 @@ class JobRun {
     report.set_device_ns(evaluation->device_ns());
     evaluated_ = absl::Nanoseconds(evaluation->device_ns());
     seen_.evaluate = evaluation->seen();
-    if (evaluation->passed() || !WantsSanitize()) ForgetTools();
+    if (evaluation->passed() || !WantsSanitize()) {
+      ahead_.reset();  // they diagnosed a failure that is none, or is not the candidate's
+      seen_.sanitize.reset();
+    }
     SuggestSize(*seen_.evaluate);
     for (const std::string& note : evaluation->notes()) seen_.notes.push_back(note);
     if (!evaluation->passed()) Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
@@ -328,16 +331,11 @@ class JobRun {
   // A finding that names access, thread and line says more than a second fault, and costs one process instead of two.
   bool ToolConvicts(const evaluate::Evaluation& first) {
     seen_.evaluate = first.seen();
+    evaluated_ = absl::Nanoseconds(first.device_ns());
     if (!WantsSanitize()) return false;
     ahead_.emplace();
     RunTools(*ahead_);
     return !seen_.sanitize->convicting.empty();
-  }
-
-  // What they saw was the diagnosis of a failure that is none, or is not the candidate's.
-  void ForgetTools() {
-    ahead_.reset();
-    seen_.sanitize.reset();
   }
 
   // `first` is what needs proof; null otherwise. A Status tells why the device could not be had.
