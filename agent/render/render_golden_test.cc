@@ -181,6 +181,7 @@ const char kCorrect[] = R"pb(
     sm_clock_max_mhz: 1980
     clock_event_reasons: 4
     method: "events; cold L2"
+    baseline_history { measurements: 20 median_ns: 985000 measured_ns: 986000 }
     candidate { samples_ns: 1 samples_ns: 2 median_ns: 1400000 median_low_ns: 1390000 median_high_ns: 1410000 }
     baseline { samples_ns: 1 median_ns: 986000 median_low_ns: 985000 median_high_ns: 987000 }
     voided_samples { key: "clock changed" value: 3 }

@@ -105,6 +105,13 @@ std::string FloorText(const v1::Timing& timing) {
   return timing.floor().floor_ns() > 0 ? absl::StrCat(DurationText(timing.floor().floor_ns()), " on this GPU") : "";
 }
 
+std::string HistoryText(const v1::Timing& timing) {
+  const v1::BaselineHistory& history = timing.baseline_history();
+  if (history.measurements() == 0) return "";
+  return fmt::format("{} in {} earlier measurements on this GPU, {} now", DurationText(history.median_ns()),
+                     history.measurements(), DurationText(history.measured_ns()));
+}
+
 std::string VoidedText(const v1::Timing& timing) {
   std::vector<std::string> parts;
   for (const auto& [reason, count] : timing.voided_samples())
@@ -237,6 +244,7 @@ std::string TimingSection(const v1::Timing& timing, const Style& style) {
   }
   AddRow(rows, "speedup", NoSpeedupText(timing));
   AddRow(rows, "against", BaselineText(timing));
+  AddRow(rows, "history", HistoryText(timing));
   AddRow(rows, "at least", FloorText(timing));
   AddRow(rows, "SM clock", ClockText(timing));
   AddRow(rows, "blocks", BlocksText(timing));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "profiler_service/evaluate/reference_session.h"
 #include "profiler_service/verdict/verdict.h"
 
 namespace sassay::evaluate {
@@ -106,32 +107,15 @@ class Evaluator {
     return failure;
   }
 
-  // The reference's trouble is ours, whatever it is.
-  static MaybeFailure Ours(MaybeFailure failure) {
-    if (!failure.has_value() || verdict::IsInfrastructure(failure->code) ||
-        failure->code == sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT) {
-      return failure;
-    }
-    failure->code = sassay::v1::VERDICT_CODE_INTERNAL;
-    failure->reason = absl::StrCat("the workload's reference kernel failed: ", failure->reason);
-    return failure;
-  }
-
   MaybeFailure OpenReference() {
     reference_.reset();
     if (context_.reference == nullptr) return absl::nullopt;
-    reference_context_.emplace(StageContext{*context_.reference, context_.workers, context_.deadline,
-                                            context_.device_deadline, context_.faults_need_proof, nullptr});
-    reference_.emplace(*reference_context_, sassay::worker::RUN_MODE_PLAIN);
-    return Ours(reference_->Open(seeds_.Get("decoy", 0), seeds_.Get("poison", 0)));
+    return reference_.emplace(context_, seeds_).Open();
   }
 
   // Computes what is right for a case, in the reference's own runner.
   MaybeFailure RunReference(uint64_t seed, const std::string& distribution) {
-    if (!reference_.has_value()) return absl::nullopt;
-    if (MaybeFailure failure = reference_->Fill(seed, distribution)) return Ours(std::move(failure));
-    if (MaybeFailure failure = reference_->Steady(seed)) return Ours(std::move(failure));
-    return Ours(reference_->Adopt());
+    return reference_.has_value() ? reference_->Answer(seed, distribution) : absl::nullopt;
   }
 
   MaybeFailure Cases(CandidateSession& session) {
@@ -200,8 +184,7 @@ class Evaluator {
   const StageContext& context_;
   const Seeds& seeds_;
   const EvaluatePlan& plan_;
-  absl::optional<StageContext> reference_context_;
-  absl::optional<CandidateSession> reference_;
+  absl::optional<ReferenceSession> reference_;
   std::vector<std::string> tried_;
   Numerics first_;
   Evaluation evaluation_;

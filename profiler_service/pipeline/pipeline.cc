@@ -51,10 +51,11 @@ Failure Refusal(sassay::v1::VerdictCode code, absl::string_view reason) { return
 // One job from bytes to verdict. Lives on the job's thread.
 class JobRun {
  public:
-  JobRun(const PipelineParts& parts, Lanes& lanes, BarredDigests& barred, const Job& job, JobObserver& observer)
-      : parts_(parts),
-        lanes_(lanes),
-        barred_(barred),
+  JobRun(Pipeline& pipeline, const Job& job, JobObserver& observer)
+      : parts_(pipeline.parts()),
+        lanes_(pipeline.lanes()),
+        barred_(pipeline.barred()),
+        baseline_history_(pipeline.baseline_history()),
         job_(job),
         deadline_(SteadyDeadline(job.deadline)),
         observer_(observer) {}
@@ -535,7 +536,8 @@ class JobRun {
     const BaselineSources baselines{*definition_,          workload_,
                                     AgainstItself(),       reference_.has_value() ? &*reference_ : nullptr,
                                     parts_.trusted_bundle, parts_.limits};
-    return TimeAgainstBaseline(ThisJob(), {baselines, parts_.seeds, evaluated_, parts_.timing_budget});
+    return TimeAgainstBaseline(
+        ThisJob(), {baselines, parts_.seeds, evaluated_, parts_.timing_budget, DeviceDeadline(), baseline_history_});
   }
 
   bool AgainstItself() const { return job_.request.baseline() == sassay::v1::BASELINE_CHOICE_ITSELF; }
@@ -569,6 +571,7 @@ class JobRun {
   const PipelineParts& parts_;
   Lanes& lanes_;
   BarredDigests& barred_;
+  timing::BaselineHistory& baseline_history_;
   const Job& job_;
   const absl::Time deadline_;  // the job's, by the steady clock
   JobObserver& observer_;
@@ -592,8 +595,6 @@ class JobRun {
 
 }  // namespace
 
-sassay::v1::Verdict Pipeline::Run(const Job& job, JobObserver& observer) {
-  return JobRun(parts_, lanes_, barred_, job, observer).Run();
-}
+sassay::v1::Verdict Pipeline::Run(const Job& job, JobObserver& observer) { return JobRun(*this, job, observer).Run(); }
 
 }  // namespace sassay::pipeline

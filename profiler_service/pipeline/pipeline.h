@@ -26,6 +26,7 @@
 #include "profiler_service/pipeline/job.h"
 #include "profiler_service/pipeline/lane.h"
 #include "profiler_service/pipeline/lanes.h"
+#include "profiler_service/timing/baseline_history.h"
 #include "profiler_service/timing/measurement.h"
 
 namespace sassay::pipeline {
@@ -53,6 +54,7 @@ struct PipelineParts {
   evaluate::SeedPool seeds;
   admission::Limits limits;
   std::filesystem::path barred_digests_file;
+  std::filesystem::path baseline_history_file;
   EmulatorSpeed emulator_speed;
   // Of one request to a GPU; on an emulated device four times the estimate, between 20 s and 5 min.
   absl::Duration device_deadline = absl::Seconds(10);
@@ -78,7 +80,8 @@ class Pipeline : public JobRunner {
   explicit Pipeline(PipelineParts parts)
       : lanes_(std::move(parts.lanes), parts.probe_every),
         parts_(std::move(parts)),
-        barred_(parts_.barred_digests_file) {}
+        barred_(parts_.barred_digests_file),
+        baseline_history_(parts_.baseline_history_file) {}
 
   sassay::v1::Verdict Run(const Job& job, JobObserver& observer) override;
   uint32_t concurrency() const override { return lanes_.seats(); }
@@ -89,10 +92,12 @@ class Pipeline : public JobRunner {
 
  private:
   Lanes lanes_;
+  timing::BaselineHistory& baseline_history() { return baseline_history_; }
   const PipelineParts parts_;
   BarredDigests barred_;
 };
 
 }  // namespace sassay::pipeline
+  timing::BaselineHistory baseline_history_;
 
 #endif  // SASSAY_PROFILER_SERVICE_PIPELINE_PIPELINE_H_

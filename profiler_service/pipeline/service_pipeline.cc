@@ -131,6 +131,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.exclusive = options.exclusive;
   parts.default_sanitize = options.sanitize;
   parts.barred_digests_file = options.state / "barred_digests";
+  parts.baseline_history_file = options.state / "baseline_history";
   parts.provenance = [checker = service->provenance_.get()](const admission::AdmittedBundle& bundle,
                                                             absl::Time deadline, const StopAsked& stop) {
     return checker->Check(bundle, deadline, stop);

@@ -151,6 +151,13 @@ class Conductor {
     result_.implausible = candidate_wall_.Implausible(
         Median(samples), with_.baseline != nullptr ? &baseline_wall_ : nullptr, with_.around);
     if (result_.implausible.empty()) result_.implausible = Uneven();
+    if (result_.implausible.empty()) result_.implausible = DoubtBaseline();
+  }
+
+  std::string DoubtBaseline() const {
+    const std::vector<double>& samples = result_.measurement.samples(Side::kBaseline);
+    if (with_.doubt_baseline == nullptr || samples.empty()) return "";
+    return with_.doubt_baseline(Median(samples), result_.measurement.clock_mhz(Side::kBaseline));
   }
 
   std::string Uneven() const {

@@ -63,8 +63,8 @@ struct Conducted {
 
   Stop stop = Stop::kGoOn;
   Measurement measurement;
-  // What device times and wall times say together, or that a few slow calls hold the time of many fast ones; empty if
-  // nothing is wrong with them.
+  // What device times and wall times say together, that a few slow calls hold the time of many fast ones, or that the
+  // baseline is slower than it was; empty if nothing is wrong with them.
   std::string implausible;
   // Union over all blocks, void ones included.
   uint64_t clock_event_reasons = 0;
@@ -89,6 +89,8 @@ struct Ensemble {
   std::function<absl::Time()> now;
   Rules rules;
   Surroundings around;
+  // Why the baseline's median, at its SM clock in MHz, cannot be believed; empty if it can. May be null.
+  std::function<std::string(double median_ns, double clock_mhz)> doubt_baseline;
 };
 
 // Warm-up before the first sample, per side, in stretches of so many calls and so long: at least two of them, until two
@@ -104,7 +106,8 @@ inline constexpr double kSteadyClock = 0.01;
 // most so many times the baseline's. A kernel that does the work of many calls in one of them, and rests in the
 // others, has a fast median and a mean that tells.
 inline constexpr double kMostUneven = 1.1;
-// A measurement that was void or at odds with the wall (a host that was busy) is tried so often in all.
+// A measurement that was void, at odds with the wall (a host that was busy) or with the baseline's past is tried so
+// often in all.
 inline constexpr int kMeasurements = 3;
 
 // A Status is a program's, an interlude's, or the clock's (UNAVAILABLE, beginning "clocks are not known"). A void

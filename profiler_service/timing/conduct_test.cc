@@ -143,6 +143,7 @@ class ConductTest : public testing::Test {
     ensemble.now = [this] { return gpu_.now(); };
     ensemble.rules = rules;
     ensemble.around.written_bytes = 200e6;
+    ensemble.doubt_baseline = doubt_;
     return Conduct(ensemble);
   }
 
@@ -153,6 +154,7 @@ class ConductTest : public testing::Test {
   FakeProgram three_percent_faster_{gpu_, 776e3};
   FakeInterludes interludes_{gpu_};
   TimedProgram* ensemble_candidate_ = &candidate_;
+  std::function<std::string(double, double)> doubt_;
 };
 
 TEST_F(ConductTest, DifferenceOfThreePercentIsFound) {
@@ -389,6 +391,32 @@ TEST_F(ConductTest, WrongOutputEndsTheMeasurement) {
   interludes_.wrong_at = 2;
   EXPECT_EQ(Measure(&same_).status().message(), "wrong outputs");
   EXPECT_EQ(candidate_.blocks, 2);
+}
+
+TEST_F(ConductTest, BaselineThatIsDoubtedIsMeasuredAgainAndBelievedWhenTheDoubtIsGone) {
+  int asked = 0;
+  doubt_ = [&](double median_ns, double clock_mhz) -> std::string {
+    EXPECT_NEAR(median_ns, 776e3, 10e3);
+    EXPECT_NEAR(clock_mhz, kFullClock, 1);
+    return ++asked < 3 ? "slower than it was" : "";
+  };
+  const auto conducted = Measure(&three_percent_faster_);
+  ASSERT_TRUE(conducted.ok()) << conducted.status();
+  EXPECT_EQ(conducted->implausible, "");
+  EXPECT_EQ(conducted->void_measurements, 2);
+}
+
+TEST_F(ConductTest, BaselineThatStaysInDoubtEndsAfterThreeMeasurements) {
+  doubt_ = [](double, double) { return "slower than it was"; };
+  const auto conducted = Measure(&three_percent_faster_);
+  ASSERT_TRUE(conducted.ok()) << conducted.status();
+  EXPECT_EQ(conducted->implausible, "slower than it was");
+  EXPECT_EQ(conducted->void_measurements, kMeasurements - 1);
+}
+
+TEST_F(ConductTest, WithoutABaselineNobodyDoubtsIt) {
+  doubt_ = [](double, double) { return "slower than it was"; };
+  EXPECT_EQ(Measure(nullptr)->implausible, "");
 }
 
 TEST_F(ConductTest, ClockAsymmetryShows) {

@@ -54,6 +54,7 @@ absl::Status JudgedSets::Prepare() {
     sets_.push_back({made->regions(), made->descriptors()});
     cases_.push_back(std::move(made));
   }
+  filled_with_.resize(cases_.size());
   return absl::OkStatus();
 }
 
@@ -69,9 +70,10 @@ std::vector<uint32_t> JudgedSets::Take(int calls) {
 
 absl::Status JudgedSets::Fill(uint32_t set) {
   const bool known = !options_.any_seed && set == known_;
+  const uint64_t seed = known ? seeds_.Get("inputs", 0) : seeds_.Get("timing inputs", fills_++);
+  filled_with_[set] = seed;
   evaluate::MaybeFailure failure =
-      known ? cases_[set]->Fill(seeds_.Get("inputs", 0), options_.distribution)
-            : cases_[set]->FillForOnce(seeds_.Get("timing inputs", fills_++), options_.distribution);
+      known ? cases_[set]->Fill(seed, options_.distribution) : cases_[set]->FillForOnce(seed, options_.distribution);
   return failure.has_value() ? Fail(std::move(failure)) : absl::OkStatus();
 }
 
@@ -131,25 +133,39 @@ absl::Status JudgedSets::Keep(uint32_t set, bool surely) {
     return absl::OkStatus();
   }
   if (place == kept_.size()) kept_.emplace_back();
-  kept_[place] = std::move(aside);
+  kept_[place] = {std::move(aside), filled_with_[set]};
   if (surely) std::swap(kept_.front(), kept_[place]);
   return absl::OkStatus();
 }
 
 absl::Status JudgedSets::CompareKept() {
-  const absl::Time begin = options_.now();
   if (kept_.size() > 1) std::shuffle(kept_.begin() + 1, kept_.end(), secret_);
+  std::unique_ptr<evaluate::ReferenceSession> reference;
+  if (options_.reference != nullptr && !kept_.empty()) {
+    reference = options_.reference();
+    if (evaluate::MaybeFailure failure = reference->Open()) return Fail(std::move(failure));
+  }
+  const absl::Time begin = options_.now();
   uint32_t compared = 0;
-  for (const std::unique_ptr<evaluate::JudgeCase>& kept : kept_) {
+  for (const Kept& kept : kept_) {
     if (compared >= kFewestChecked && options_.now() - begin > kCheckBudget) break;
-    sassay::worker::JudgeReply reply;
-    if (evaluate::MaybeFailure failure = kept->Compare(reply)) return Fail(std::move(failure));
-    RETURN_IF_ERROR(Judged(reply));
+    RETURN_IF_ERROR(Compare(kept, reference.get()));
     ++compared;
   }
   kept_.clear();
   drawn_ = 0;
   return absl::OkStatus();
+}
+
+absl::Status JudgedSets::Compare(const Kept& kept, evaluate::ReferenceSession* reference) {
+  if (reference != nullptr) {
+    if (evaluate::MaybeFailure failure = reference->Answer(kept.seed, options_.distribution)) {
+      return Fail(std::move(failure));
+    }
+  }
+  sassay::worker::JudgeReply reply;
+  if (evaluate::MaybeFailure failure = kept.outputs->Compare(reply)) return Fail(std::move(failure));
+  return Judged(reply);
 }
 
 absl::Status JudgedSets::CheckKnown(bool last) {

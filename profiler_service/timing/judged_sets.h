@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "profiler_service/admission/admission.h"
 #include "profiler_service/evaluate/judge_case.h"
+#include "profiler_service/evaluate/reference_session.h"
 #include "profiler_service/evaluate/seed_pool.h"
 #include "profiler_service/evaluate/workers.h"
 #include "profiler_service/timing/conduct.h"
@@ -41,14 +42,14 @@ class TimedSets : public Interludes {
 // Sets that are cases of the judge.
 //
 // Every set has new inputs in every round; there are as many as can be renewed in kRefreshBudget, two at least. What is
-// checked is chosen with a secret seed
-// after the calls of a round have run, so that every timed call may be the checked one: each is drawn with probability
-// kDrawnShare, and of all that were drawn a random kMostKept are kept aside (all are equally likely, whatever their
-// number; one of the last round is always among them). Comparing takes ten times as long as a call, and would let the
-// GPU cool down between rounds: the judge compares what was kept when the last round is over, in random order, until
-// kCheckBudget is used up.
+// checked is chosen with a secret seed after the calls of a round have run, so that every timed call may be the checked
+// one: each is drawn with probability kDrawnShare, and of all that were drawn a random kMostKept are kept aside (all
+// are equally likely, whatever their number; one of the last round is always among them). Comparing takes ten times as
+// long as a call, and would let the GPU cool down between rounds: the judge compares what was kept when the last round
+// is over, in random order, until kCheckBudget is used up. A reference that is a kernel answers for these inputs then,
+// in a runner that comes and goes with the comparisons, so that it is never on the device while something is timed.
 //
-// Where the judge knows the answers of evaluate's inputs alone, one set in a secret place holds those of evaluate's
+// Where answers are known for given inputs alone (a golden file), one set in a secret place holds those of evaluate's
 // first case, and its outputs are compared at once, after every other round; at least once, if there is a call.
 //
 // Thread-compatible. Everything given must outlive it. Failure: ABORTED, and failure() tells.
@@ -67,8 +68,10 @@ class JudgedSets : public TimedSets {
     int sets = 1;
     // The distribution of evaluate's first case, whose inputs have the seed ("inputs", 0).
     std::string distribution = "normal";
-    // Whether the judge can say what is right for inputs of any seed; otherwise only for evaluate's first case.
+    // Whether there is an answer for inputs of any seed; otherwise only for evaluate's first case.
     bool any_seed = true;
+    // Makes the kernel that gives the answers, not opened yet; empty where the judge computes them itself.
+    std::function<std::unique_ptr<evaluate::ReferenceSession>()> reference;
     std::function<absl::Time()> now;
   };
   JudgedSets(const admission::AdmittedBundle& bundle, evaluate::JudgePort& judge, absl::Time deadline,
@@ -88,6 +91,12 @@ class JudgedSets : public TimedSets {
   std::string unchecked_reason() const override { return unchecked_; }
 
  private:
+  // Outputs taken aside, and the seed of the inputs that they belong to.
+  struct Kept {
+    std::unique_ptr<evaluate::JudgeCase> outputs;
+    uint64_t seed = 0;
+  };
+
   absl::Status Fail(evaluate::MaybeFailure failure);
   absl::Status Fill(uint32_t set);
   absl::Status FindRing();
@@ -97,6 +106,7 @@ class JudgedSets : public TimedSets {
   absl::Status Draw(bool last);
   absl::Status Keep(uint32_t set, bool surely);
   absl::Status CompareKept();
+  absl::Status Compare(const Kept& kept, evaluate::ReferenceSession* reference);
   absl::Status CheckKnown(bool last);
   absl::Status Judged(const sassay::worker::JudgeReply& reply);
 
@@ -108,6 +118,7 @@ class JudgedSets : public TimedSets {
   std::mt19937_64 secret_;
   std::vector<std::unique_ptr<evaluate::JudgeCase>> cases_;
   std::vector<TensorSet> sets_;
+  std::vector<uint64_t> filled_with_;  // the seed, by set
   // Sets that a call of this round has worked on: what earlier ones left right excuses no later one.
   std::set<uint32_t> used_;
   // The set that holds evaluate's first case.
@@ -118,7 +129,7 @@ class JudgedSets : public TimedSets {
   int ring_ = 0;
   std::string unchecked_;
   // Outputs taken aside, the one of the last round first if there is one, and how many calls they were drawn from.
-  std::vector<std::unique_ptr<evaluate::JudgeCase>> kept_;
+  std::vector<Kept> kept_;
   uint64_t drawn_ = 0;
   size_t most_kept_ = kMostKept;
   evaluate::MaybeFailure failure_;

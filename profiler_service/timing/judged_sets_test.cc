@@ -3,9 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "common/base/files.h"
+#include "common/bundle/bundle.h"
 #include "profiler_service/admission/testing/example_bundle.h"
 #include "profiler_service/evaluate/testing/fake_workers.h"
 #include "profiler_service/wire/runner_client.h"
@@ -18,20 +24,40 @@ using evaluate::Tensors;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-admission::AdmittedBundle Example() {
-  auto result = admission::Admit(admission::ExampleBundle().SerializeAsString(), admission::ExampleWorkload(), {},
-                                 admission::ExampleDevice());
+admission::AdmittedBundle Example(const v1::Workload& workload = admission::ExampleWorkload()) {
+  v1::Bundle bundle = admission::ExampleBundle();
+  bundle.mutable_plans(0)->set_workload(workload.name());
+  auto result = admission::Admit(*SerializeBundle(bundle), workload, {}, admission::ExampleDevice());
   return std::get<admission::AdmittedBundle>(std::move(result));
+}
+
+// The built-in definition of the example as "mine", whose reference is a bundle.
+const WorkloadCatalog& Mine() {
+  static const WorkloadCatalog* const catalog = [] {
+    const TemporaryDirectory folder = *TemporaryDirectory::Create("judged-sets-test");
+    const std::string json =
+        *ReadFile(std::string(std::getenv("SASSAY_TEST_SOURCE")) + "/common/workload/definitions/gemm_n256_k256.json");
+    std::ofstream(folder.path() / "mine.json")
+        << absl::StrReplaceAll(json, {{"\"gemm_n256_k256\"", "\"mine\""},
+                                      {"builtin:gemm", absl::StrCat("bundle:sha256:", std::string(64, 'a'))}});
+    return new WorkloadCatalog(*WorkloadCatalog::Load({folder.path()}));
+  }();
+  return *catalog;
 }
 
 // A judge whose refills and comparisons take time by the test's own clock.
 class JudgedSetsTest : public testing::Test {
  protected:
+  JudgedSetsTest() : bundle_(Example()) {}
+  JudgedSetsTest(const WorkloadCatalog& catalog, const std::string& workload)
+      : bundle_(Example(*catalog.Resolve(workload))), judge_(catalog) {}
+
   void Make(int sets, bool any_seed = true) {
     JudgedSets::Options options;
     options.sets = sets;
     options.any_seed = any_seed;
     options.now = [this] { return now_ += tick_; };
+    options.reference = reference_;
     sets_.reset();
     seeds_.assign(1, pool_.Fresh());
     sets_ = std::make_unique<JudgedSets>(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds_.front(),
@@ -63,8 +89,9 @@ class JudgedSetsTest : public testing::Test {
   }
   static worker::RunnerReply Rest(int, Tensors&) { return evaluate::Ended(); }
 
-  const admission::AdmittedBundle bundle_ = Example();
+  const admission::AdmittedBundle bundle_;
   evaluate::InProcessJudge judge_;
+  std::function<std::unique_ptr<evaluate::ReferenceSession>()> reference_;
   evaluate::SeedPool pool_ = evaluate::SeedPool("a secret of sixteen bytes");
   std::vector<evaluate::Seeds> seeds_;
   absl::Time now_ = absl::UnixEpoch();
@@ -215,6 +242,81 @@ TEST_F(JudgedSetsTest, RingIsAsLargeAsTheMemoryThereIs) {
   JudgedSets sets(bundle_, judge_, absl::Now() + absl::Minutes(1), seeds, std::move(options));
   ASSERT_TRUE(sets.Prepare().ok());
   EXPECT_EQ(sets.sets().size(), 2u);
+}
+
+// The judge cannot compute what is right: a kernel in a runner of its own does.
+class KernelReference : public JudgedSetsTest {
+ protected:
+  KernelReference() : JudgedSetsTest(Mine(), "mine/M=64") {}
+  // Each runner of the reference runs the next of `kernels`, the last one for ever.
+  void MakeWith(int sets, std::vector<FakeKernel> kernels) {
+    workers_.emplace(judge_, std::move(kernels));
+    context_.emplace(
+        evaluate::StageContext{bundle_, *workers_, absl::Now() + absl::Minutes(1), absl::Seconds(10), true, &bundle_});
+    reference_ = [this] { return std::make_unique<evaluate::ReferenceSession>(*context_, seeds_.front()); };
+    Make(sets);
+  }
+
+  absl::optional<evaluate::FakeWorkers> workers_;
+  absl::optional<evaluate::StageContext> context_;
+};
+
+TEST_F(KernelReference, AnswersForNewInputsOnceTheLastRoundIsOver) {
+  MakeWith(3, {evaluate::HonestGemm});
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(sets_->Refresh().ok());
+    Call(3, evaluate::HonestGemm);
+    EXPECT_EQ(workers_->started(), 0) << "no context of another process is there while something is timed";
+    ASSERT_TRUE(sets_->Check(round == 2).ok()) << sets_->failure()->reason;
+  }
+  EXPECT_EQ(workers_->started(), 1);
+  EXPECT_GE(sets_->checked_calls(), 1u);
+  EXPECT_EQ(sets_->renewed_sets(), 6u) << "every set is new in every round";
+}
+
+TEST_F(KernelReference, AnswerOfAnEarlierCallIsWrongForNewInputs) {
+  MakeWith(1, {evaluate::HonestGemm});
+  std::string remembered;
+  const FakeKernel remember = [&](int call, Tensors& tensors) {
+    const auto reply = evaluate::HonestGemm(call, tensors);
+    remembered.assign(tensors["C"].data(), tensors["C"].size());
+    return reply;
+  };
+  const FakeKernel repeat = [&](int, Tensors& tensors) {
+    remembered.copy(tensors["C"].data(), remembered.size());
+    return evaluate::Ended();
+  };
+  EXPECT_FALSE(Rounds(2, [&](int round) { return round == 0 ? remember : repeat; }));
+  EXPECT_EQ(sets_->failure()->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
+}
+
+TEST_F(KernelReference, AMeasurementThatIsRepeatedIsAnsweredByAnotherRunner) {
+  MakeWith(2, {evaluate::HonestGemm});
+  EXPECT_TRUE(Rounds(2, [](int) { return evaluate::HonestGemm; }));
+  EXPECT_TRUE(Rounds(2, [](int) { return evaluate::HonestGemm; })) << sets_->failure()->reason;
+  EXPECT_EQ(workers_->started(), 2);
+}
+
+TEST_F(KernelReference, ThatFailsIsOurTroubleAndNotTheCandidates) {
+  MakeWith(2, {[](int, Tensors&) {
+             return evaluate::Ended(worker::RUN_OUTCOME_FAULT, v1::VERDICT_CODE_TRAP, "reference trapped");
+           }});
+  EXPECT_FALSE(Rounds(1, [](int) { return evaluate::HonestGemm; }));
+  EXPECT_EQ(sets_->failure()->code, v1::VERDICT_CODE_INTERNAL);
+  EXPECT_THAT(sets_->failure()->reason, HasSubstr("reference kernel failed: reference trapped"));
+}
+
+TEST_F(KernelReference, ThatIsLostIsWorthAnotherTry) {
+  MakeWith(1, {[](int, Tensors&) { return worker::RunnerReply(); }});
+  EXPECT_FALSE(Rounds(1, [](int) { return evaluate::HonestGemm; }));
+  EXPECT_TRUE(evaluate::IsLostWorker(*sets_->failure()));
+}
+
+TEST_F(KernelReference, LeavesNoMemoryBehindInTheJudge) {
+  MakeWith(2, {evaluate::HonestGemm});
+  Rounds(2, [](int) { return evaluate::HonestGemm; });
+  sets_.reset();
+  EXPECT_EQ(judge_.objects(), 0u);
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ class Reporter {
     timing_.set_hoisted_allocations(around_.hoisted_allocations);
     timing_.set_no_speedup_reason(around_.no_baseline_reason);
     if (around_.baseline.has_value()) *timing_.mutable_baseline_program() = *around_.baseline;
+    if (around_.baseline_history.has_value()) *timing_.mutable_baseline_history() = *around_.baseline_history;
     if (around_.floor.has_value()) *timing_.mutable_floor() = *around_.floor;
     timing_.set_method(absl::StrCat(
         "events; cold L2; ",

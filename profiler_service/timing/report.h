@@ -15,6 +15,8 @@ namespace sassay::timing {
 struct Circumstances {
   // What the candidate was measured against; absent if against nothing.
   absl::optional<sassay::v1::BaselineProgram> baseline;
+  // What the baseline took before; absent where nothing is remembered of it.
+  absl::optional<sassay::v1::BaselineHistory> baseline_history;
   // Why there was no baseline, where the workload names one or not.
   std::string no_baseline_reason;
   absl::optional<sassay::v1::RooflineFloor> floor;

@@ -84,7 +84,7 @@ class Stage {
   absl::StatusOr<verdict::TimingSeen> Run() {
     const wire::RunnerPool::Quiet quiet(pool_, request_.device, request_.kill_switch);
     absl::StatusOr<Conducted> conducted = Measure();
-    if (conducted.ok()) return Report(*conducted, TakeStock());
+    if (conducted.ok()) return Remembered(Report(*conducted, TakeStock()));
     const absl::Status& status = conducted.status();
     if (absl::IsCancelled(status)) return status;
     verdict::TimingSeen seen{Unavailable(absl::StrCat(BlameBaseline(), status.message())), {}};
@@ -138,6 +138,7 @@ class Stage {
     ensemble.rules = request_.rules;
     ensemble.rules.time_cap = std::min(request_.rules.time_cap, (end_ - SteadyNow()) * kMeasuringShare);
     ensemble.around = Around(request_);
+    ensemble.doubt_baseline = [this](double median_ns, double clock_mhz) { return Doubt(median_ns, clock_mhz); };
     absl::StatusOr<Conducted> conducted = Conduct(ensemble);
     RETURN_IF_ERROR(Noted(conducted.status()));
     return conducted;
@@ -204,10 +205,41 @@ class Stage {
     return running.program->SetUp(bundle, sets.sets());
   }
 
+  absl::optional<v1::BaselineProgram> BaselineThere() const {
+    if (baseline_ != nullptr) return baseline_->program();
+    if (rival_.program != nullptr) return request_.bundle_baseline->program;
+    return absl::nullopt;
+  }
+
+  // Empty where nothing is remembered of the baseline.
+  std::string Key() const {
+    const absl::optional<v1::BaselineProgram> program = BaselineThere();
+    if (request_.baseline_history == nullptr || !program.has_value()) return "";
+    if (rival_.program != nullptr && !request_.bundle_baseline->lasting) return "";
+    return HistoryKey(UuidOf(request_.device), request_.driver_version, request_.workload, request_.distribution,
+                      *program);
+  }
+
+  std::string Doubt(double median_ns, double clock_mhz) {
+    const std::string key = Key();
+    if (key.empty()) return "";
+    compared_ = request_.baseline_history->Compare(key, median_ns, clock_mhz);
+    return SlowerThanBefore(*compared_);
+  }
+
+  // Only what was believed: a baseline that was slow does not become what is usual.
+  verdict::TimingSeen Remembered(verdict::TimingSeen seen) const {
+    const std::string key = Key();
+    if (!key.empty() && seen.timing.status() == v1::Timing::MEASURED) {
+      request_.baseline_history->Add(key, seen.timing.baseline().median_ns(), seen.timing.baseline_clock_mhz());
+    }
+    return seen;
+  }
+
   Circumstances TakeStock() const {
     Circumstances around;
-    if (baseline_ != nullptr) around.baseline = baseline_->program();
-    if (rival_.program != nullptr) around.baseline = request_.bundle_baseline->program;
+    around.baseline = BaselineThere();
+    around.baseline_history = compared_;
     around.no_baseline_reason = no_baseline_;
     around.floor = FloorOf(request_.workload, request_.gpu);
     around.held = candidate_.program->held();
@@ -225,6 +257,7 @@ class Stage {
   const absl::Time end_;
   std::unique_ptr<JudgesBaseline> baseline_;
   std::string no_baseline_;
+  absl::optional<v1::BaselineHistory> compared_;
   Running candidate_, rival_;
   bool lost_ = false;
 };

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "profiler_service/evaluate/workers.h"
+#include "profiler_service/timing/baseline_history.h"
 #include "profiler_service/timing/judged_sets.h"
 #include "profiler_service/timing/measurement.h"
 #include "profiler_service/timing/nvml.h"
@@ -42,6 +43,8 @@ struct BundleBaseline {
   TimedSets* sets = nullptr;
   // As the verdict names it.
   sassay::v1::BaselineProgram program;
+  // It is one and the same for all candidates, so that its times can be remembered.
+  bool lasting = true;
 };
 
 // What is to be timed, and with which buffers. Everything must outlive the call.
@@ -61,6 +64,10 @@ struct TimingRequest {
   const BundleBaseline* bundle_baseline = nullptr;
   // Why the bundle that should be the baseline is none; empty if there is no such trouble.
   std::string no_baseline;
+  // Of the baselines on this host's GPUs: asked, and told of what was measured. Null: nothing is remembered.
+  BaselineHistory* baseline_history = nullptr;
+  // What a baseline's time depends on, too.
+  std::string driver_version;
   uint64_t poison_seed = 0;
   // Of the baseline's inputs.
   uint64_t baseline_seed = 0;

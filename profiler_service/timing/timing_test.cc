@@ -43,7 +43,7 @@ class NoTensors : public TimedSets {
   evaluate::MaybeFailure failure_;
 };
 
-// A judge that has a baseline of 800 ns, or trouble.
+// A judge that has a baseline, or trouble.
 class ScriptedJudge : public evaluate::JudgePort {
  public:
   absl::StatusOr<worker::JudgeReply> Ask(const worker::JudgeRequest& request, std::vector<UniqueFd>&,
@@ -58,9 +58,9 @@ class ScriptedJudge : public evaluate::JudgePort {
     }
     reply.mutable_baseline()->set_library("cuBLASLt");
     reply.mutable_baseline()->set_version("13.1.0");
-    for (int i = 0; i < asked.block().sets_size(); ++i) reply.mutable_block()->add_samples_ns(800);
+    for (int i = 0; i < asked.block().sets_size(); ++i) reply.mutable_block()->add_samples_ns(call_ns_);
     // A GPU would have been busy for so long.
-    const absl::Time busy_until = SteadyNow() + absl::Nanoseconds(800 * asked.block().sets_size());
+    const absl::Time busy_until = SteadyNow() + absl::Nanoseconds(call_ns_ * asked.block().sets_size());
     while (SteadyNow() < busy_until) continue;
     reply.mutable_block()->set_calls(asked.warm_up().calls());
     reply.mutable_block()->set_clock_mhz(clock_mhz_);
@@ -71,7 +71,7 @@ class ScriptedJudge : public evaluate::JudgePort {
 
   absl::Status status_;
   worker::JudgeTrouble trouble_ = worker::JUDGE_TROUBLE_NONE;
-  double clock_mhz_ = 1900;
+  double call_ns_ = 800, clock_mhz_ = 1900;
   int dropped_ = 0;
 };
 
@@ -95,6 +95,7 @@ class TimingTest : public testing::Test {
     request.judge = &judge_;
     request.bundle_baseline = bundle_baseline_;
     request.no_baseline = no_baseline_;
+    request.baseline_history = &history_;
     request.deadline = absl::Seconds(20);
     request.rules.enqueue_ns = 1e6;  // a fake call says a microsecond, whatever the host takes for it
     request.longest_call = longest_call_;
@@ -110,6 +111,7 @@ class TimingTest : public testing::Test {
   NoTensors sets_;
   const BundleBaseline* bundle_baseline_ = nullptr;
   std::string no_baseline_;
+  BaselineHistory history_;
   ScriptedJudge judge_;
   evaluate::MaybeFailure failure_;
   absl::Duration longest_call_ = absl::Milliseconds(1);
@@ -194,6 +196,50 @@ TEST_F(TimingTest, AgainstItselfTheSecondRunnerTakesTheBaselinesPlace) {
   ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
   EXPECT_EQ(timing->speedup(), 1.0);
   EXPECT_EQ(timing->baseline_program().library(), "the candidate itself");
+}
+
+TEST_F(TimingTest, WhatTheBaselineTookIsRememberedAndReported) {
+  workload_.set_baseline("cublaslt");
+  for (uint32_t earlier = 0; earlier < 3; ++earlier) {
+    const auto timing = Run("cuda:GPU-x", "good");
+    ASSERT_TRUE(timing.ok()) << timing.status();
+    ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
+    EXPECT_EQ(timing->baseline_history().measurements(), earlier);
+    EXPECT_EQ(timing->baseline_history().median_ns(), earlier == 0 ? 0 : 800);
+    EXPECT_EQ(timing->baseline_history().measured_ns(), 800);
+    EXPECT_EQ(timing->baseline_history().measured_cycles(), 1520);
+  }
+}
+
+TEST_F(TimingTest, ABaselineThatIsSlowerThanItWasGivesNoSpeedupAndIsNotRemembered) {
+  workload_.set_baseline("cublaslt");
+  for (int i = 0; i < kFewestRemembered; ++i) ASSERT_EQ(Run("cuda:GPU-x", "good")->status(), Timing::MEASURED);
+  judge_.call_ns_ = 1200;
+  for (int again = 0; again < 2; ++again) {
+    const auto timing = Run("cuda:GPU-x", "good");
+    ASSERT_TRUE(timing.ok()) << timing.status();
+    EXPECT_EQ(timing->status(), Timing::UNAVAILABLE);
+    EXPECT_TRUE(absl::StrContains(timing->reason(), "1.50 times what it took")) << timing->reason();
+    EXPECT_EQ(timing->speedup(), 0);
+    EXPECT_FALSE(timing->has_candidate());
+    EXPECT_EQ(timing->void_measurements(), 2u) << "it is tried three times";
+    EXPECT_EQ(timing->baseline_history().measured_ns(), 1200);
+    EXPECT_EQ(timing->baseline_history().median_ns(), 800);
+    EXPECT_FALSE(failure_.has_value()) << "nobody is convicted";
+  }
+  EXPECT_EQ(Run("cuda:GPU-y", "good")->status(), Timing::MEASURED) << "another GPU has another history";
+}
+
+TEST_F(TimingTest, TheCandidateItselfHasNoHistory) {
+  NoTensors tensors;
+  const v1::Bundle itself = BundleLaunching("good");
+  BundleBaseline baseline{&itself, &tensors, {}, /*lasting=*/false};
+  bundle_baseline_ = &baseline;
+  for (int i = 0; i < 2; ++i) {
+    const auto timing = Run("cuda:GPU-x", "good");
+    ASSERT_EQ(timing->status(), Timing::MEASURED) << timing->reason();
+    EXPECT_FALSE(timing->has_baseline_history());
+  }
 }
 
 TEST_F(TimingTest, ATrustedBundleStandsBeforeTheWorkloadsLibraryAndItsInputsAreRenewedToo) {

@@ -22,7 +22,7 @@ experiments() {
   cat <<'LIST'
 turn_time|45|1|one turn under 2.5 s|bash turn_time.sh
 mix|150|1|100 mixed turns in 90 s, nothing left behind|bash mix.sh
-injected|90|1|a wrong result injected into each stage is caught by the next|bash injected.sh
+injected|110|1|a wrong result injected into each stage is caught by the next|bash injected.sh
 evidence|60|1|evidence within 1 % of Nsight Compute|bash evidence_against_ncu.sh
 two_gpus|180|2|two GPUs: nobody delays the other, the mix ≥ 1.9×|bash two_gpus.sh
 fresh_starts|90|1|speed-up spread below 1 % on five fresh starts|bash fresh_starts.sh

@@ -52,6 +52,12 @@ class Flatterer {
   uint64_t case_ = 0;
 };
 
+// A baseline that something slows, and nothing else.
+void SlowBaseline(JudgeReply& reply) {
+  if (!reply.has_block() || CurrentLie() != "a slow baseline") return;
+  for (double& sample_ns : *reply.mutable_block()->mutable_samples_ns()) sample_ns *= 1.5;
+}
+
 absl::StatusOr<std::unique_ptr<wire::WorkerProcess>> StartRealJudge(int argc, char** argv) {
   wire::WorkerOptions options;
   options.name = "real judge";
@@ -73,6 +79,7 @@ absl::Status Relay(wire::Channel& ears, wire::Channel& service) {
     JudgeReply reply;
     ASSIGN_OR_RETURN(const std::vector<UniqueFd> descriptors, ears.Receive(reply, absl::InfiniteFuture()));
     flatterer.Falsify(reply);
+    SlowBaseline(reply);
     std::vector<int> numbers;
     for (const UniqueFd& descriptor : descriptors) numbers.push_back(descriptor.get());
     RETURN_IF_ERROR(service.Send(reply, numbers, SteadyNow() + kSendTimeout));

@@ -99,6 +99,9 @@ ROWS = [
     Row("timing", "a quarter of a fast kernel's time", "timing: the wall clock, or the roofline", "FASTER_THAN_PHYSICS, or no time",
         lambda v: v.get("code") == "FASTER_THAN_PHYSICS" or v.get("timing", {}).get("status") == "UNAVAILABLE",
         lie="a quarter of the time", bundle="gemm_warp_specialized", workload="gemm_n7168_k5120/M=8192", devices=("cuda",), stages="timing"),
+    Row("timing", "the baseline takes half as long again", "timing: what it took before", "no time, with both numbers",
+        unavailable("timing", "times what it took in its last"), lie="a slow baseline", devices=("cuda",), stages="timing",
+        setting="history"),
     Row("timing", "every clock sample is void", "timing: NVML's reasons", "no time, with the reason",
         lambda v: v.get("timing", {}).get("status") == "UNAVAILABLE" and v["timing"].get("reason"), devices=("cuda",), stages="timing",
         setting="tools"),
@@ -238,6 +241,9 @@ def turn(service, bundles, row):
         verdict = service.submit(bundle, row.workload, "evaluate")
         file.write_bytes(honest)
         return verdict
+    if row.setting == "history":
+        for _ in range(5):
+            service.submit(bundle, row.workload, row.stages)
     service.tell(row.lie)
     verdict = service.submit(bundle, row.workload, row.stages)
     service.tell("")

@@ -62,6 +62,7 @@ absl::StatusOr<std::unique_ptr<BaselineBundle>> BaselineBundle::Prepare(const Ch
   made->baseline_.sets = made->sets_.get();
   made->baseline_.program.set_library(sources.itself ? "the candidate itself" : "trusted bundle");
   if (!sources.itself) made->baseline_.program.set_version(sha256);
+  made->baseline_.lasting = !sources.itself;
   return made;
 }
 

@@ -39,8 +39,10 @@ class BaselineChapter : public PipelineTest {
     mine_.emplace(*std::move(catalog));
     catalog_ = &*mine_;
   }
-  Verdict RunMine(const std::string& candidate) {
+  // `timed`: what the candidate does in each of its timed calls.
+  Verdict RunMine(const std::string& candidate, std::vector<FakeKernel> timed = {}) {
     Build(evaluate::HonestGemm);
+    lane_->timed_calls_ = std::move(timed);
     Job job = MakeJob("mine/M=64");
     job.bundle_bytes = candidate;
     job.request.set_bundle_sha256(Sha256Hex(candidate));
@@ -68,6 +70,28 @@ TEST_F(BaselineChapter, AReferenceThatIsAKernelIsTheBaselineWhereTheDefinitionNa
   EXPECT_EQ(lane_->bundle_baseline_->library(), "trusted bundle");
   EXPECT_EQ(lane_->bundle_baseline_->version(), digest);
   EXPECT_TRUE(verdict.scorable());
+}
+
+TEST_F(BaselineChapter, AReferenceThatIsAKernelAnswersForAnyTimedCall) {
+  Define("bundle:sha256:" + Trust(Bytes()), "");
+  const std::string candidate = Bytes(/*other=*/true);
+  EXPECT_EQ(RunMine(candidate, {evaluate::HonestGemm, evaluate::HonestGemm}).status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(RunMine(candidate, {evaluate::HonestGemm, Zeros}).code(), VERDICT_CODE_TIMED_OUTPUT_WRONG);
+}
+
+TEST_F(BaselineChapter, AnAnswerThatWasRightForEarlierInputsIsWrongForTheNext) {
+  Define("bundle:sha256:" + Trust(Bytes()), "");
+  std::string remembered;
+  const FakeKernel remember = [&](int call, Tensors& tensors) {
+    const auto reply = evaluate::HonestGemm(call, tensors);
+    remembered.assign(tensors["C"].data(), tensors["C"].size());
+    return reply;
+  };
+  const FakeKernel repeat = [&](int, Tensors& tensors) {
+    remembered.copy(tensors["C"].data(), remembered.size());
+    return Ended();
+  };
+  EXPECT_EQ(RunMine(Bytes(/*other=*/true), {remember, repeat}).code(), VERDICT_CODE_TIMED_OUTPUT_WRONG);
 }
 
 TEST_F(BaselineChapter, ABundleThatTheDefinitionNamesIsTheBaseline) {

@@ -1,10 +1,12 @@
 #include "profiler_service/pipeline/chapters/timing_chapter.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "profiler_service/evaluate/reference_session.h"
 #include "profiler_service/pipeline/cases.h"
 #include "profiler_service/pipeline/memory_need.h"
 #include "profiler_service/timing/judged_sets.h"
@@ -14,14 +16,15 @@
 namespace sassay::pipeline {
 namespace {
 
-// The distribution is that of evaluate's first case: its answer is known already.
+// Rings for candidate and baseline. The distribution is that of evaluate's first case, whose answer is known already
+// where no other can be.
 timing::JudgedSets::Options SetsToTime(const Chapter& chapter, const BaselineSources& baselines,
                                        const timing::Rules& rules) {
   timing::JudgedSets::Options options;
   const bool bundle = baselines.itself || !BaselineDigest(baselines.definition, baselines.workload).empty();
   options.sets = RingSize(rules, chapter.bundle, bundle, chapter.lane.device().memory_bytes());
   options.distribution = chapter.distribution;
-  options.any_seed = baselines.definition.reference_kind == ReferenceKind::kBuiltin;
+  options.any_seed = baselines.definition.reference_kind != ReferenceKind::kGolden;
   options.now = [] { return SteadyNow(); };
   return options;
 }
@@ -36,6 +39,8 @@ timing::TimingRequest RequestFor(const Chapter& chapter, const TimingGiven& give
   request.baseline_seed = chapter.seeds.Get("baseline", 0);
   request.distribution = chapter.distribution;
   request.longest_call = given.evaluated;
+  request.baseline_history = &given.baseline_history;
+  request.driver_version = chapter.lane.device().driver_version();
   request.kill_switch = &chapter.kill_switch;
   return request;
 }
@@ -48,7 +53,14 @@ absl::StatusOr<verdict::TimingSeen> TimeAgainstBaseline(const Chapter& chapter, 
   const auto workers = chapter.lane.MakeWorkers(chapter.kill_switch);
   timing::TimingRequest request = RequestFor(chapter, given);
   const timing::JudgedSets::Options ring = SetsToTime(chapter, given.baselines, request.rules);
-  timing::JudgedSets sets(chapter.bundle, workers->judge(), chapter.deadline, chapter.seeds, ring);
+  const evaluate::StageContext context{chapter.bundle,           *workers,
+                                       chapter.deadline,         given.device_deadline,
+                                       !chapter.lane.emulated(), given.baselines.reference};
+  timing::JudgedSets::Options judged = ring;
+  if (context.reference != nullptr) {
+    judged.reference = [&] { return std::make_unique<evaluate::ReferenceSession>(context, chapter.seeds); };
+  }
+  timing::JudgedSets sets(chapter.bundle, workers->judge(), chapter.deadline, chapter.seeds, judged);
   if (absl::Status prepared = sets.Prepare(); !prepared.ok()) {
     return sets.failure().has_value() ? StatusOf(*sets.failure()) : prepared;
   }

@@ -7,6 +7,7 @@
 #include "profiler_service/evaluate/seed_pool.h"
 #include "profiler_service/pipeline/chapters/baseline_chapter.h"
 #include "profiler_service/pipeline/chapters/chapter.h"
+#include "profiler_service/timing/baseline_history.h"
 #include "profiler_service/verdict/observations.h"
 
 namespace sassay::pipeline {
@@ -20,6 +21,10 @@ struct TimingGiven {
   absl::Duration evaluated;
   // Of one measurement (--timing-budget).
   absl::Duration budget;
+  // Of one call of the reference, where that is a kernel.
+  absl::Duration device_deadline;
+  // What baselines took before.
+  timing::BaselineHistory& baseline_history;
 };
 
 // Times the candidate once, with the device to itself: the caller holds the lease. A candidate's failure is in what it

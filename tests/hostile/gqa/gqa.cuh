@@ -14,6 +14,7 @@ enum class Twist {
   kSkipsEmptySequence,  // leaves early where there is nothing to see
   kMaskFromTheStart,    // query token i sees keys 0 to i, however many came before
   kFullLastPage,        // the last page's stale tokens count
+  kRests,               // does nothing while `gqa::resting`
 };
 
 namespace gqa {
@@ -28,6 +29,8 @@ struct Tensors {
   float* lse;
 };
 
+__device__ bool resting;
+
 template <int kPageSize, Twist kTwist>
 __device__ int VisibleKeys(const Tensors& t, int sequence, int token) {
   const int pages = t.kv_indptr[sequence + 1] - t.kv_indptr[sequence];
@@ -41,6 +44,7 @@ __device__ int VisibleKeys(const Tensors& t, int sequence, int token) {
 
 template <int kPageSize, Twist kTwist>
 __global__ void Attention(Tensors t) {
+  if (kTwist == Twist::kRests && resting) return;
   const int token = blockIdx.x, head = threadIdx.x / kD, column = threadIdx.x % kD;
   int sequence = token;
   if (t.qo_indptr != nullptr) {
