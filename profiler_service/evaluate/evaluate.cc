@@ -1,8 +1,11 @@
 #include "profiler_service/evaluate/evaluate.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/steady_time.h"
+#include "profiler_service/evaluate/dead_launches.h"
 #include "profiler_service/evaluate/reference_session.h"
 #include "profiler_service/verdict/verdict.h"
 
@@ -95,11 +98,14 @@ class Evaluator {
   // One runner, every case.
   MaybeFailure Attempt() {
     evaluation_.seen_.numerics.reset();
+    evaluation_.seen_.dropped_launches.reset();
+    shortest_case_ = absl::InfiniteDuration();
     evaluation_.launched_ = false;
     tried_.clear();
     if (MaybeFailure failure = OpenReference()) return failure;
     CandidateSession session(context_, sassay::worker::RUN_MODE_PLAIN);
     MaybeFailure failure = Cases(session);
+    if (!failure.has_value()) LeaveOutLaunches(session);
     evaluation_.seen_.device_output = session.device_output();
     evaluation_.device_ns_ += session.device_ns();
     evaluation_.versions_ = session.versions();
@@ -130,13 +136,34 @@ class Evaluator {
     const std::string& distribution = plan_.distributions[index];
     const uint64_t seed = seeds_.Get("inputs", index);
     if (MaybeFailure failure = RunReference(seed, distribution)) return failure;
+    const absl::Time begin = SteadyNow();
     if (MaybeFailure failure = session.Fill(seed, distribution)) return failure;
     if (MaybeFailure failure = session.Steady(seeds_.Get("poison", 1 + index + (repetition << 32)))) return failure;
     JudgeReply reply;
     if (MaybeFailure failure = session.Compare(reply)) return failure;
+    shortest_case_ = std::min(shortest_case_, SteadyNow() - begin);
     Remember(reply.numerics(), distribution);
     if (MaybeFailure failure = OutsideOutputs(reply)) return failure;
     return repetition == 0 ? Outputs(reply.numerics(), index) : Repeated(reply.numerics());
+  }
+
+  // The inputs used last are those of which the judge surely has the answers still.
+  void LeaveOutLaunches(CandidateSession& session) {
+    const v1::LaunchPlan& plan = context_.bundle.plan();
+    const auto is_launch = [](const v1::Step& step) { return step.has_launch(); };
+    const bool several = std::count_if(plan.steady().begin(), plan.steady().end(), is_launch) > 1;
+    if (plan_.leaving_out <= absl::ZeroDuration() || !several) return;
+    const size_t last = plan_.distributions.size() - 1;
+    LeftOutPlan how;
+    how.inputs = {{seeds_.Get("inputs", last), plan_.distributions[last]},
+                  {seeds_.Get("inputs", 0), plan_.distributions[0]}};
+    if (!plan_.repeat_first) std::swap(how.inputs[0], how.inputs[1]);
+    how.random_seed = seeds_.Get("left out launches", 0);
+    how.poison_seed = seeds_.Get("poison left out", 0);
+    how.budget = plan_.leaving_out;
+    how.usual_call = shortest_case_;
+    how.now = [] { return SteadyNow(); };
+    evaluation_.seen_.dropped_launches = FindDeadLaunches(session, plan, how);
   }
 
   // The report keeps the worst case; a failing case is the last and the worst.
@@ -186,6 +213,7 @@ class Evaluator {
   const EvaluatePlan& plan_;
   absl::optional<ReferenceSession> reference_;
   std::vector<std::string> tried_;
+  absl::Duration shortest_case_;
   Numerics first_;
   Evaluation evaluation_;
 };

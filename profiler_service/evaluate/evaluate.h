@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "profiler_service/evaluate/seed_pool.h"
 #include "profiler_service/evaluate/session.h"
 #include "profiler_service/evaluate/workers.h"
@@ -21,6 +22,8 @@ struct EvaluatePlan {
   // The first case once more, with the same inputs and other poison: outputs that differ are reported, and convict only
   // where one of the two is wrong.
   bool repeat_first = true;
+  // How long launches may be left out, one at a time, of the calls of a candidate that has passed; zero for not at all.
+  absl::Duration leaving_out = absl::ZeroDuration();
 };
 
 // What evaluate saw. Only Evaluate makes one.

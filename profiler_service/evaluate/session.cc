@@ -78,11 +78,15 @@ MaybeFailure CandidateSession::Open(uint64_t decoy_seed, uint64_t poison_seed) {
   counting_ = reply_.sass_counts();
   if (MaybeFailure failure = case_.Prepare(decoy_seed)) return failure;
   if (MaybeFailure failure = TakeReply(runner_->Bind(case_.regions(), case_.descriptors()))) return failure;
-  return TakeLaunchReply(runner_->Setup(poison_seed, DeviceDeadline()));
+  return TakeLaunchReply(runner_->Setup(poison_seed, DeviceDeadline(context_.device_deadline)));
 }
 
 MaybeFailure CandidateSession::Steady(uint64_t poison_seed) {
-  return TakeLaunchReply(runner_->Steady(poison_seed, DeviceDeadline()));
+  return TakeLaunchReply(runner_->Steady(poison_seed, DeviceDeadline(context_.device_deadline)));
+}
+
+MaybeFailure CandidateSession::SteadyWithout(uint32_t launch, uint64_t poison_seed, absl::Duration deadline) {
+  return TakeReply(runner_->Steady(poison_seed, DeviceDeadline(std::min(deadline, context_.device_deadline)), launch));
 }
 
 MaybeFailure CandidateSession::TakeLaunchReply(const absl::StatusOr<RunnerReply>& reply) {
@@ -107,8 +111,8 @@ MaybeFailure CandidateSession::TakeReply(const absl::StatusOr<RunnerReply>& repl
   return failure;
 }
 
-absl::Duration CandidateSession::DeviceDeadline() {
-  return given_ = std::clamp(context_.deadline - SteadyNow(), absl::Milliseconds(1), context_.device_deadline);
+absl::Duration CandidateSession::DeviceDeadline(absl::Duration most) {
+  return given_ = std::clamp(context_.deadline - SteadyNow(), absl::Milliseconds(1), most);
 }
 
 }  // namespace sassay::evaluate

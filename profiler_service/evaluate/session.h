@@ -32,6 +32,9 @@ class CandidateSession {
   MaybeFailure Fill(uint64_t seed, absl::string_view distribution) { return case_.Fill(seed, distribution); }
   // One call.
   MaybeFailure Steady(uint64_t poison_seed);
+  // One call without a launch, by its position among the launches of a call, and within `deadline`. What comes of it
+  // says nothing about the candidate.
+  MaybeFailure SteadyWithout(uint32_t launch, uint64_t poison_seed, absl::Duration deadline);
   // Reads back. Guard bands and modified inputs are in the reply, not failures.
   MaybeFailure Compare(sassay::worker::JudgeReply& reply) { return case_.Compare(reply); }
   // The outputs become the reference (this session runs the workload's approved kernel).
@@ -52,7 +55,7 @@ class CandidateSession {
  private:
   MaybeFailure TakeReply(const absl::StatusOr<sassay::worker::RunnerReply>& reply);
   MaybeFailure TakeLaunchReply(const absl::StatusOr<sassay::worker::RunnerReply>& reply);
-  absl::Duration DeviceDeadline();
+  absl::Duration DeviceDeadline(absl::Duration most);
 
   const StageContext& context_;
   const sassay::worker::RunMode mode_;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/base/fd.h"
 #include "profiler_service/admission/admission.h"
@@ -24,7 +25,12 @@ class CandidateRunner {
   virtual absl::StatusOr<sassay::worker::RunnerReply> Bind(absl::Span<const sassay::worker::SharedRegion> regions,
                                                            absl::Span<const int> descriptors) = 0;
   virtual absl::StatusOr<sassay::worker::RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline) = 0;
-  virtual absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline) = 0;
+  // `left_out`: the launch that this call does without, by its position among the launches of a call.
+  virtual absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline,
+                                                             absl::optional<uint32_t> left_out) = 0;
+  absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline) {
+    return Steady(poison_seed, device_deadline, absl::nullopt);
+  }
   // Versions of the device it runs on.
   virtual sassay::v1::Versions versions() const = 0;
   // From any thread, also during a call, which then returns CANCELLED.

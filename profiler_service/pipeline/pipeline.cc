@@ -22,6 +22,7 @@
 #include "profiler_service/pipeline/chapters/baseline_chapter.h"
 #include "profiler_service/pipeline/chapters/chapter.h"
 #include "profiler_service/pipeline/chapters/diagnose_chapter.h"
+#include "profiler_service/pipeline/chapters/evidence_chapter.h"
 #include "profiler_service/pipeline/chapters/sanitize_chapter.h"
 #include "profiler_service/pipeline/chapters/timing_chapter.h"
 #include "profiler_service/pipeline/memory_need.h"
@@ -347,7 +348,8 @@ class JobRun {
     const auto workers = lane_->MakeWorkers(kill_switch_);
     evaluate::StageContext context = Context(*workers);
     if (!alone) context.device_deadline = FirstDeadline();
-    const evaluate::EvaluatePlan plan = CasesFor(*definition_, workload_, lane_->emulated());
+    evaluate::EvaluatePlan plan = CasesFor(*definition_, workload_, lane_->emulated());
+    if (Asked(sassay::v1::STAGE_EVIDENCE)) plan.leaving_out = LeavingOut(plan, lane_->emulated(), parts_.leaving_out);
     evaluate::Evaluation evaluation =
         first == nullptr ? evaluate::Evaluate(context, *seeds_, plan) : evaluate::Prove(context, *seeds_, plan, *first);
     if (!evaluation.passed()) LookAfterDevice(evaluation, alone);
@@ -464,25 +466,16 @@ class JobRun {
     if (!lease.ok()) return Finish(report, StageReport::UNAVAILABLE, lease.status().message());
     // Where others are about, they need spares more than this job needs none to be under way when it is timed.
     if (WantsMore(sassay::v1::STAGE_TIMING) && lanes_.jobs(seat_->index()) == 1) hold_ = lane_->HoldRefill();
-    const auto workers = lane_->MakeWorkers(kill_switch_);
-    evidence::ExecutedEvidence result = Count(*workers);
-    if (result.failure().has_value() && evaluate::IsLostWorker(*result.failure()) && Goes()) {
-      seen_.notes.push_back(absl::StrCat("evidence began again: ", result.failure()->reason));
-      result = Count(*workers);
-    }
+    const Chapter chapter = ThisJob();
+    const evidence::ExecutedEvidence result =
+        CountExecuted(chapter, {*definition_, parts_.disassemble, DeviceDeadline()});
     report.set_device_ns(result.device_ns());
     seen_.evidence = result.evidence();
+    AddDroppedLaunches(chapter, *seen_.evaluate, *seen_.evidence);
     hot_ = result.hot();
     if (result.evidence().status() == sassay::v1::Evidence::UNAVAILABLE) {
       Finish(report, StageReport::UNAVAILABLE, result.evidence().reason());
     }
-  }
-
-  evidence::ExecutedEvidence Count(evaluate::Workers& workers) const {
-    const auto family = definition_->required_sass.find(lane_->device().arch());
-    const std::string letter = family == definition_->required_sass.end() ? "" : family->second;
-    return evidence::CollectEvidence(Context(workers), *seeds_,
-                                     {lane_->device(), letter, parts_.disassemble, FirstDistribution(*definition_)});
   }
 
   // ---- timing: how fast? Alone on the device. ----

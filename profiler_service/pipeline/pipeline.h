@@ -60,6 +60,9 @@ struct PipelineParts {
   absl::Duration device_deadline = absl::Seconds(10);
   // Of the samples of one timing (timing::Rules::budget).
   absl::Duration timing_budget = timing::Rules().budget;
+  // How long launches may be left out of a candidate's calls, one at a time, to see what depends on them: a call of a
+  // GEMM with its comparison takes 5 ms on a GPU, one of attention backward 30.
+  absl::Duration leaving_out = absl::Milliseconds(100);
   // No stage shares its device (--exclusive).
   bool exclusive = false;
   // How often a lane on which no runner comes up is tried again.
@@ -89,15 +92,15 @@ class Pipeline : public JobRunner {
   const PipelineParts& parts() const { return parts_; }
   Lanes& lanes() { return lanes_; }
   BarredDigests& barred() { return barred_; }
+  timing::BaselineHistory& baseline_history() { return baseline_history_; }
 
  private:
   Lanes lanes_;
-  timing::BaselineHistory& baseline_history() { return baseline_history_; }
   const PipelineParts parts_;
   BarredDigests barred_;
+  timing::BaselineHistory baseline_history_;
 };
 
 }  // namespace sassay::pipeline
-  timing::BaselineHistory baseline_history_;
 
 #endif  // SASSAY_PROFILER_SERVICE_PIPELINE_PIPELINE_H_

@@ -312,6 +312,35 @@ TEST_F(PipelineTest, AToolThatTakesItsRunnerAlongEachTimeIsUnavailable) {
   EXPECT_FALSE(verdict.scorable());
 }
 
+// The example's second launch writes elsewhere than to its output.
+TEST_F(PipelineTest, ALaunchThatNothingDependsOnIsInTheEvidenceAndConvictsNobody) {
+  Build(evaluate::HonestGemm);
+  lane_->without_launch_ = [](int launch, Tensors& tensors) {
+    return launch == 1 ? evaluate::HonestGemm(0, tensors) : Ended();
+  };
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
+  EXPECT_TRUE(verdict.scorable());
+  const DroppedLaunches& dropped = verdict.evidence().dropped_launches();
+  EXPECT_EQ(dropped.launches(), 2u);
+  EXPECT_EQ(dropped.tried(), 2u);
+  ASSERT_EQ(dropped.dead_size(), 1);
+  EXPECT_EQ(dropped.dead(0).launch(), 1u);
+  EXPECT_THAT(dropped.dead(0).kernel(), HasSubstr("tensor_map"));
+  EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("launch 1 (tensor_map) is dead")));
+}
+
+TEST_F(PipelineTest, NoLaunchIsLeftOutForThoseWhoAskForNoEvidence) {
+  Build(evaluate::HonestGemm);
+  lane_->without_launch_ = [](int, Tensors&) {
+    ADD_FAILURE() << "nobody wants to know";
+    return Ended();
+  };
+  Job job = MakeJob();
+  job.request.add_stages(STAGE_TIMING);
+  EXPECT_EQ(Run(job).status(), VERDICT_STATUS_CORRECT);
+}
+
 TEST_F(PipelineTest, KernelThatRestsWhileItIsTimedIsWrong) {
   Build(evaluate::HonestGemm);
   lane_->timed_calls_ = {evaluate::HonestGemm, [](int, Tensors&) { return evaluate::Ended(); }};

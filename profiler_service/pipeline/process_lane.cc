@@ -38,8 +38,9 @@ class PooledRunner : public evaluate::CandidateRunner {
   absl::StatusOr<RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline) override {
     return Noted(runner_->Setup(poison_seed, device_deadline));
   }
-  absl::StatusOr<RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline) override {
-    return Noted(runner_->Steady(poison_seed, device_deadline));
+  absl::StatusOr<RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline,
+                                     absl::optional<uint32_t> left_out) override {
+    return Noted(runner_->Steady(poison_seed, device_deadline, left_out));
   }
   sassay::v1::Versions versions() const override { return runner_->versions(); }
   void Kill() override { runner_->Kill(); }

@@ -269,16 +269,28 @@ absl::StatusOr<Execution> Replay::Setup(uint64_t poison_seed, absl::Time deadlin
   return RunAndWait(plan_.setup(), deadline);
 }
 
-absl::StatusOr<Execution> Replay::Steady(uint64_t poison_seed, absl::Time deadline) {
+absl::StatusOr<Execution> Replay::Steady(uint64_t poison_seed, absl::Time deadline, absl::optional<uint32_t> left_out) {
   if (!set_up_) return absl::FailedPreconditionError("a call was asked for before setup");
   seed_ = poison_seed;
   RETURN_IF_ERROR(Prepare(v1::BUFFER_KIND_CALL_ALLOCATION));
   if (mode_ == worker::RUN_MODE_COUNTED) {
     ASSIGN_OR_RETURN(launch_by_launch_, device_.CountLaunches());
   }
-  ASSIGN_OR_RETURN(Execution execution, RunAndWait(plan_.steady(), deadline));
+  ASSIGN_OR_RETURN(Execution execution,
+                   left_out.has_value() ? RunWithout(*left_out, deadline) : RunAndWait(plan_.steady(), deadline));
   if (IsOk(execution)) RETURN_IF_ERROR(Ours(CopyOutputsToJudge()));
   return execution;
+}
+
+absl::StatusOr<Execution> Replay::RunWithout(uint32_t launch, absl::Time deadline) {
+  Steps steps;
+  uint32_t launches = 0;
+  for (const v1::Step& step : plan_.steady()) {
+    if (!step.has_launch() || launches++ != launch) *steps.Add() = step;
+  }
+  if (steps.size() < plan_.steady_size()) return RunAndWait(steps, deadline);
+  return absl::FailedPreconditionError(
+      absl::StrCat("launch ", launch, " was to be left out of a call of ", launches, " launches"));
 }
 
 absl::StatusOr<Execution> Replay::RunAndWait(const Steps& steps, absl::Time deadline) {

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/base/fd.h"
 #include "google/protobuf/repeated_ptr_field.h"
@@ -53,7 +54,9 @@ class Replay {
   absl::Status Bind(absl::Span<const sassay::worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors,
                     uint32_t set = 0);
   absl::StatusOr<device::Execution> Setup(uint64_t poison_seed, absl::Time deadline);
-  absl::StatusOr<device::Execution> Steady(uint64_t poison_seed, absl::Time deadline);
+  // `left_out`: a launch that is not made, by its position among the launches of a call.
+  absl::StatusOr<device::Execution> Steady(uint64_t poison_seed, absl::Time deadline,
+                                           absl::optional<uint32_t> left_out = absl::nullopt);
   // TIMED: steady calls back to back, to bring the clock to where it stays and everything lazy behind us.
   absl::StatusOr<device::Stretch> WarmUp(const device::StretchLength& length, absl::Time deadline);
   // TIMED: one sample for each of `sets`, as SampleBlock takes them, with outputs and call allocations poisoned before
@@ -98,6 +101,7 @@ class Replay {
   absl::Status CopyOutputsToJudge();
 
   absl::StatusOr<device::Execution> Run(const Steps& steps, absl::Time deadline);
+  absl::StatusOr<device::Execution> RunWithout(uint32_t launch, absl::Time deadline);
   absl::StatusOr<device::Execution> RunAndWait(const Steps& steps, absl::Time deadline);
   // The fault that an earlier launch turns out to have made, or `status` where there is none.
   absl::StatusOr<device::Execution> FaultBehind(const absl::Status& status, absl::Time deadline);

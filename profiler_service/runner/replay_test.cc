@@ -509,6 +509,31 @@ TEST_F(ReplayTest, WhatThePlanHasNoSayInIsNeverARefusal) {
   }
 }
 
+TEST_F(ReplayTest, CallDoesWithoutTheLaunchThatIsLeftOutAndOnlyThatCall) {
+  Replay replay(device_, worker::RUN_MODE_PLAIN);
+  const std::string steps =
+      LaunchStep("steady", "nothing", "") +
+      "steady { memset { destination { buffer: 1 } value: 7 element_bytes: 1 width_elements: 16 } }" +
+      LaunchStep("steady", "k", Pointer(0) + Pointer(1));
+  ASSERT_TRUE(LoadAndBind(replay, Plan(steps)).ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  ASSERT_TRUE(replay.Steady(1, Soon(), 1).ok());
+  EXPECT_EQ(device_.Bytes(JudgeC(), kTensorBytes), std::string(kTensorBytes, 7)) << "what is no launch is not counted";
+  ASSERT_TRUE(replay.Steady(1, Soon(), 0).ok());
+  EXPECT_EQ(device_.Bytes(JudgeC(), kTensorBytes), "0123456789abcdef");
+  device_.log.clear();
+  ASSERT_TRUE(replay.Steady(1, Soon()).ok());
+  EXPECT_EQ(Count("launch"), 2);
+}
+
+// A call from which nothing was left out would look like a launch that does nothing.
+TEST_F(ReplayTest, LaunchThatThePlanLacksIsNotLeftOutInSilence) {
+  Replay replay(device_, worker::RUN_MODE_PLAIN);
+  ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "nothing", ""))).ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  EXPECT_EQ(replay.Steady(1, Soon(), 1).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(ReplayTest, CallsOutOfOrderAreOurOwnTrouble) {
   Replay replay(device_, worker::RUN_MODE_PLAIN);
   EXPECT_EQ(replay.Setup(1, Soon()).status().code(), absl::StatusCode::kFailedPrecondition);

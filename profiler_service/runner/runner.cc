@@ -161,7 +161,9 @@ absl::Status Runner::Time(const worker::TimeBlock& block, RunnerReply& reply) {
 
 absl::Status Runner::Steady(const worker::RunSteady& steady, RunnerReply& reply) {
   const absl::Time deadline = DeadlineIn(steady.deadline_ns());
-  ASSIGN_OR_RETURN(device::Execution execution, replay_.Steady(steady.poison_seed(), deadline));
+  absl::optional<uint32_t> left_out;
+  if (steady.left_out_launch_plus_one() > 0) left_out = steady.left_out_launch_plus_one() - 1;
+  ASSIGN_OR_RETURN(device::Execution execution, replay_.Steady(steady.poison_seed(), deadline, left_out));
   const bool ended_well = execution.outcome == worker::RUN_OUTCOME_OK;
   Report(std::move(execution), reply);
   if (mode_ == worker::RUN_MODE_COUNTED && ended_well) {

@@ -33,6 +33,8 @@ struct EvaluateSeen {
   std::string device_output;
   // Reproduces the seeds.
   std::string replay_id;
+  // What single launches are good for, of a candidate that passed; absent where nobody looked.
+  absl::optional<sassay::v1::DroppedLaunches> dropped_launches;
 };
 
 // Is it safe?

@@ -161,8 +161,10 @@ absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Setup(uint64_t poison_
   return Ask(request, {}, device_deadline + kRunnerGrace);
 }
 
-absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Steady(uint64_t poison_seed, absl::Duration device_deadline) {
+absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Steady(uint64_t poison_seed, absl::Duration device_deadline,
+                                                                 absl::optional<uint32_t> left_out) {
   sassay::worker::RunnerRequest request;
+  if (left_out.has_value()) request.mutable_steady()->set_left_out_launch_plus_one(*left_out + 1);
   request.mutable_steady()->set_poison_seed(poison_seed);
   request.mutable_steady()->set_deadline_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(device_deadline)));
   return Ask(request, {}, device_deadline + kRunnerGrace);

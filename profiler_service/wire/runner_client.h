@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/base/fd.h"
 #include "profiler_service/wire/worker.pb.h"
@@ -54,7 +55,9 @@ class RunnerClient {
   absl::StatusOr<sassay::worker::RunnerReply> Bind(absl::Span<const sassay::worker::SharedRegion> regions,
                                                    absl::Span<const int> descriptors, uint32_t set = 0);
   absl::StatusOr<sassay::worker::RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline);
-  absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline);
+  // `left_out`: the launch that this call does without; none by default.
+  absl::StatusOr<sassay::worker::RunnerReply> Steady(uint64_t poison_seed, absl::Duration device_deadline,
+                                                     absl::optional<uint32_t> left_out = absl::nullopt);
   // TIMED: calls back to back, and a block of samples (deadlines are those of the requests).
   absl::StatusOr<sassay::worker::RunnerReply> WarmUp(const sassay::worker::WarmUp& warm_up);
   absl::StatusOr<sassay::worker::RunnerReply> Time(const sassay::worker::TimeBlock& block);

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tests/end_to_end/service_fixture.h"
@@ -58,8 +59,11 @@ std::vector<std::string> Candidates() {
 
 // Everything in a verdict that is written for the reader.
 std::string Words(const nlohmann::json& verdict) {
-  return verdict.value("reason", "") + "\n" + verdict.value("details", nlohmann::json::object()).dump() + "\n" +
-         verdict.value("numerics", nlohmann::json::object()).dump();
+  std::string words = verdict.value("reason", "");
+  for (const char* part : {"details", "numerics", "evidence"}) {
+    absl::StrAppend(&words, "\n", verdict.value(part, nlohmann::json::object()).dump());
+  }
+  return words;
 }
 
 int ExpectedExit(const std::string& status) {

@@ -138,12 +138,20 @@ class Promises:
 
     def hold(self, turn):
         names = {"v": turn.verdict, "slower_than": lambda factor, name: self.slower_than(turn.verdict, factor, name),
-                 "tensor_core_share": lambda: turn.verdict["evidence"].get("tensor_core_flop_share", 0.0)}
+                 "tensor_core_share": lambda: turn.verdict["evidence"].get("tensor_core_flop_share", 0.0),
+                 "dead_launches": lambda: self.dead_launches(turn.verdict["evidence"]["dropped_launches"])}
         try:
             return bool(eval(turn.case.check, names))
         except (KeyError, TypeError, ArithmeticError) as error:
             print(f"{turn.case.name}: {turn.case.check}: the verdict has no {error!r}")
             return False
+
+    @staticmethod
+    def dead_launches(dropped):
+        """Positions of the launches without which the outputs were right; all of the plan's must have been left out."""
+        if dropped.get("reason"):
+            print(f"dead_launches: {dropped.get('tried', 0)} of {dropped['launches']} launches were left out: {dropped['reason']}")
+        return [dead.get("launch", 0) for dead in dropped.get("dead", [])] if not dropped.get("reason") else None
 
     def slower_than(self, verdict, factor, name):
         """Whether a call takes at least `factor` of what a call of the candidate `name` takes."""

@@ -21,8 +21,8 @@ judge::StateOptions OptionsWith(const WorkloadCatalog& catalog) {
 
 class FakeRunner : public CandidateRunner {
  public:
-  FakeRunner(FakeKernel kernel, RunnerReply load_reply)
-      : kernel_(std::move(kernel)), load_reply_(std::move(load_reply)) {}
+  FakeRunner(FakeKernel kernel, FakeKernel without, RunnerReply load_reply)
+      : kernel_(std::move(kernel)), without_(std::move(without)), load_reply_(std::move(load_reply)) {}
   ~FakeRunner() override {
     for (const auto& [address, size] : mappings_) munmap(address, size);
   }
@@ -47,9 +47,9 @@ class FakeRunner : public CandidateRunner {
 
   absl::StatusOr<RunnerReply> Setup(uint64_t, absl::Duration) override { return Ended(); }
 
-  absl::StatusOr<RunnerReply> Steady(uint64_t, absl::Duration) override {
+  absl::StatusOr<RunnerReply> Steady(uint64_t, absl::Duration, absl::optional<uint32_t> left_out) override {
     if (mode_ == sassay::worker::RUN_MODE_TIMED) PoisonOutputs();
-    RunnerReply reply = kernel_(calls_++, tensors_);
+    RunnerReply reply = left_out.has_value() ? without_(*left_out, tensors_) : kernel_(calls_++, tensors_);
     // What a lost runner looks like to a stage.
     if (reply.outcome() == sassay::worker::RUN_OUTCOME_UNSPECIFIED) return absl::UnavailableError("runner: signal 9");
     return reply;
@@ -68,7 +68,7 @@ class FakeRunner : public CandidateRunner {
     }
   }
 
-  const FakeKernel kernel_;
+  const FakeKernel kernel_, without_;
   const RunnerReply load_reply_;
   sassay::v1::LaunchPlan plan_;
   sassay::worker::RunMode mode_ = sassay::worker::RUN_MODE_UNSPECIFIED;
@@ -161,7 +161,7 @@ size_t InProcessJudge::objects() {
 
 absl::StatusOr<std::unique_ptr<CandidateRunner>> FakeWorkers::StartRunner(sassay::worker::RunMode, absl::Time) {
   const size_t turn = std::min<size_t>(started_++, kernels_.size() - 1);
-  return std::unique_ptr<CandidateRunner>(std::make_unique<FakeRunner>(kernels_[turn], load_reply));
+  return std::unique_ptr<CandidateRunner>(std::make_unique<FakeRunner>(kernels_[turn], without_launch, load_reply));
 }
 
 }  // namespace sassay::evaluate

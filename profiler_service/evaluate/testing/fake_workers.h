@@ -71,6 +71,8 @@ class FakeWorkers : public Workers {
 
   int started() const { return started_; }
 
+  // What a call does that leaves out the launch of that number; it does nothing by default.
+  FakeKernel without_launch = [](int, Tensors&) { return Ended(); };
   // How runners answer when they have loaded the candidate.
   sassay::worker::RunnerReply load_reply = Ended();
 

@@ -51,7 +51,9 @@ class FakeLane : public Lane {
     device_ = &device;
   }
   std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch&) override {
-    return std::make_unique<evaluate::FakeWorkers>(judge_, std::vector<FakeKernel>{kernel_});
+    auto workers = std::make_unique<evaluate::FakeWorkers>(judge_, std::vector<FakeKernel>{kernel_});
+    if (without_launch_ != nullptr) workers->without_launch = without_launch_;
+    return workers;
   }
   absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest& request) override {
     ++sanitized_;
@@ -140,6 +142,8 @@ class FakeLane : public Lane {
     return absl::OkStatus();
   }
 
+  // What a call does that leaves out the launch of that number.
+  FakeKernel without_launch_;
   std::vector<FakeKernel> timed_calls_;
   // Of the last timing.
   absl::optional<BaselineProgram> bundle_baseline_;
@@ -183,6 +187,7 @@ class PipelineTest : public testing::Test {
     parts.usual_run_deadline = usual_run_deadline_;
     parts.retry_pause = retry_pause_;
     parts.exclusive = exclusive_;
+    parts.leaving_out = absl::Minutes(1);
     parts.probe_every = absl::Milliseconds(1);
     parts.catalog = catalog_;
     parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
