@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -156,6 +157,24 @@ TEST(Architecture, FoldersStaySmall) {
     if (!EndsWith(source, "_test.cc")) ++files[fs::path(source).parent_path().string()];
   }
   for (const auto& [folder, count] : files) EXPECT_LE(count, 24) << folder << " wants sub-folders";
+}
+
+// A cheat without a row is one whose defence nobody can name; a row without a file is a promise.
+TEST(Architecture, EveryHostileCandidateHasItsRowAndEveryRowItsFiles) {
+  const std::string table = Text(Root() / "tests/hostile/README.md");
+  std::set<std::string> named, files;
+  static const std::regex name("`((?:agent/examples|capture|cheating|compile|gqa|hang|honest|memory|numerics)/\\w+)`");
+  for (std::sregex_iterator found(table.begin(), table.end(), name), end; found != end; ++found) {
+    const std::string path = (*found)[1];
+    const bool example = path.rfind("agent/", 0) == 0;
+    EXPECT_TRUE(!example || fs::exists(Root() / (path + ".cu"))) << path;
+    if (!example) named.insert(path);
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(Root() / "tests/hostile")) {
+    const fs::path path = fs::relative(entry.path(), Root() / "tests/hostile");
+    if (path.extension() == ".cu") files.insert((path.parent_path() / path.stem()).string());
+  }
+  EXPECT_EQ(named, files);
 }
 
 TEST(Architecture, SourcesAreListedByName) {
