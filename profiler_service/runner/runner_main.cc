@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -62,7 +63,9 @@ int Run(const std::string& device_name, worker::RunMode mode) {
   absl::Status served = SayReady(channel, runner);
   if (served.ok()) served = Serve(channel, runner);
   if (!served.ok()) Leave(Complain(served));
-  return 0;
+  // Under a tool the process ends in good order, so that the tool does. What it holds the driver frees at once; object
+  // by object that takes it a third longer, and nobody else makes a context meanwhile.
+  std::exit(0);
 }
 
 }  // namespace
