@@ -63,6 +63,8 @@ void ShowCupti(WorkerOptions& worker) {
 }
 
 absl::Status ProveAlive(RunnerClient& spare, absl::Time deadline, KillSwitch* kill_switch) {
+  // Its sandbox ends a moment before it, in which it might still answer.
+  if (!spare.process().Alive()) return absl::UnavailableError("a spare died while it waited");
   const KillSwitch::Guard guard(kill_switch, spare);
   return spare.ProveAlive(std::min(deadline, SteadyNow() + kLongestProof));
 }
