@@ -102,15 +102,15 @@ absl::StatusOr<Stretch> RunStretch(Device& device, const StretchLength& length, 
   while (wants_more()) {
     const int first = stretch.calls, missing = length.calls - first;
     const int end = first + (missing > 0 ? std::min(batch, missing) : batch);
-    const absl::Time enqueues = SteadyNow();
     while (stretch.calls < end) {
       ASSIGN_OR_RETURN(Execution enqueued, call(stretch.calls++));
       Add(stretch.execution, std::move(enqueued));
       if (!IsOk(stretch.execution)) return stretch;
     }
-    const double enqueue_ns = absl::ToDoubleNanoseconds(SteadyNow() - enqueues) / (end - first);
-    if (first == 0 || enqueue_ns < stretch.enqueue_ns) stretch.enqueue_ns = enqueue_ns;
+    const absl::Time launches = SteadyNow();
     RETURN_IF_ERROR(device.ProbeClock());
+    const double enqueue_ns = absl::ToDoubleNanoseconds(SteadyNow() - launches);
+    stretch.enqueue_ns = first == 0 ? enqueue_ns : std::min(stretch.enqueue_ns, enqueue_ns);
     ASSIGN_OR_RETURN(Execution waited, device.Synchronize(deadline));
     Add(stretch.execution, std::move(waited));
     if (!IsOk(stretch.execution)) return stretch;

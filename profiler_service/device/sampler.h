@@ -28,7 +28,7 @@ struct Stretch {
   Execution execution;
   int calls = 0;
   double clock_mhz = 0;
-  // Host time to enqueue one call: the mean of the fastest batch.
+  // Host time to launch one small kernel of ours, at least: a clock's probe.
   double enqueue_ns = 0;
 };
 

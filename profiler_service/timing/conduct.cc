@@ -45,14 +45,14 @@ class Conductor {
 
  private:
   TimedProgram& program(Side side) const { return side == Side::kCandidate ? *with_.candidate : *with_.baseline; }
-  WallRecord& wall(Side side) { return side == Side::kCandidate ? candidate_wall_ : baseline_wall_; }
+  WallRecord& wall(Side side) { return side == Side::kCandidate ? result_.candidate_wall : result_.baseline_wall; }
 
   absl::Status WarmBoth() {
     RETURN_IF_ERROR(with_.interludes->Refresh());
     RETURN_IF_ERROR(Steady(Side::kCandidate));
     if (with_.baseline != nullptr) RETURN_IF_ERROR(Steady(Side::kBaseline));
-    const double call_ns =
-        std::max(candidate_wall_.warm_call_ns(), with_.baseline != nullptr ? baseline_wall_.warm_call_ns() : 0);
+    const double call_ns = std::max(result_.candidate_wall.warm_call_ns(),
+                                    with_.baseline != nullptr ? result_.baseline_wall.warm_call_ns() : 0);
     result_.size = SizeFor(with_.rules, absl::Nanoseconds(call_ns), with_.interludes->ring());
     return absl::OkStatus();
   }
@@ -148,8 +148,8 @@ class Conductor {
   void Reconcile() {
     const std::vector<double>& samples = result_.measurement.samples(Side::kCandidate);
     if (samples.empty()) return;
-    result_.implausible = candidate_wall_.Implausible(
-        Median(samples), with_.baseline != nullptr ? &baseline_wall_ : nullptr, with_.around);
+    result_.implausible = result_.candidate_wall.Implausible(
+        Median(samples), with_.baseline != nullptr ? &result_.baseline_wall : nullptr, with_.around);
     if (result_.implausible.empty()) result_.implausible = Uneven();
     if (result_.implausible.empty()) result_.implausible = DoubtBaseline();
   }
@@ -172,7 +172,6 @@ class Conductor {
 
   const Ensemble& with_;
   Conducted result_;
-  WallRecord candidate_wall_, baseline_wall_;
   ClockReading clock_;
   bool started_clock_ = false;
   absl::Time start_, idle_since_, warm_up_began_;

@@ -32,7 +32,7 @@ struct BlockReport {
 struct WarmUpReport {
   int calls = 0;
   double clock_mhz = 0;
-  // Host time to enqueue one call, where the program is to be believed; 0 if unknown.
+  // Host time to launch one small kernel, where the program is to be believed; 0 if unknown.
   double enqueue_ns = 0;
 };
 
@@ -73,6 +73,7 @@ struct Conducted {
   // Whether NVML counts how long each void reason was in force, so that nothing between two readings is missed.
   bool counted_reasons = true;
   BlockSize size;
+  WallRecord candidate_wall, baseline_wall;
   // Measurements that were void, or at odds with the wall, before this one.
   int void_measurements = 0;
   absl::Duration took;

@@ -18,6 +18,8 @@ constexpr double kTrustedFactor = 2;
 constexpr double kSandboxNs = 150e3;
 // A rest below this share of the median is no matter: rule 3 is finer.
 constexpr double kMatters = 0.2;
+// What the runner takes for an operation beside the driver's part.
+constexpr double kBookkeepingNs = 4e3;
 // Of a call back to back: its share of waiting for the device now and then, and of the message there and back.
 constexpr double kWaitNs = 4e3;
 // 1980 to 1590 MHz within milliseconds was seen: a cold call may run at a clock that much higher.
@@ -41,7 +43,8 @@ void WallRecord::AddWarmUp(int calls, absl::Duration wall) {
 void WallRecord::AddEnqueue(double ns) { enqueue_ns_ = std::min(enqueue_ns_, ns); }
 
 std::string WallRecord::Implausible(double median_ns, const WallRecord* trusted, const Surroundings& around) const {
-  const double known_ns = trusted != nullptr ? kTrustedFactor * trusted->enqueue_ns() : around.enqueue_ns;
+  const double known_ns =
+      trusted != nullptr ? kTrustedFactor * trusted->enqueue_ns() + kBookkeepingNs : around.enqueue_ns;
   const double host_ns = around.operations * std::min(known_ns, around.enqueue_ns);
   double allowed_ns = kFixedNs + host_ns + around.written_bytes / kSlowestBytesPerNs;
   if (trusted != nullptr && std::isfinite(trusted->rest_ns())) {

@@ -10,9 +10,9 @@
 //   3. A number of calls that we name, run back to back during warm-up and timed from outside, bound the speed from
 //      below: cold calls are not faster than warm ones by more than a clock can change. Where the host may have been
 //      what took so long, nothing is said: it enqueues one call while the device runs the one before, and may take
-//      twice what the judge takes to enqueue a call of its own beside the same load, or 20 µs an operation where that
-//      is not known. It does not hold for a kernel that remembers the one set of inputs that it is warmed up on; that
-//      one has only rule 2 against it.
+//      twice what the judge takes to launch a small kernel beside the same load, and 4 µs, for each operation, or 20 µs
+//      where that is not known. It does not hold for a kernel that remembers the one set of inputs that it is warmed up
+//      on; that one has only rule 2 against it.
 // Rules 2 and 3 hold for a measurement as a whole. What breaks one is no time, never a conviction: a host that was
 // suspended looks the same.
 #ifndef SASSAY_PROFILER_SERVICE_TIMING_RECONCILE_H_
@@ -47,14 +47,14 @@ class WallRecord {
   void AddBlock(int samples, double sum_ns, absl::Duration wall);
   // `calls` back to back.
   void AddWarmUp(int calls, absl::Duration wall);
-  // What one call of a trusted program took to enqueue.
+  // What one small kernel of a trusted program took to launch.
   void AddEnqueue(double ns);
 
   // Wall time per sample that its device time does not explain, at least. Infinite before the first block.
   double rest_ns() const { return rest_ns_; }
   // Wall time per call of the fastest stretch. Infinite before the first one.
   double warm_call_ns() const { return warm_call_ns_; }
-  // Host time per enqueued call of the fastest stretch. Infinite where nobody said.
+  // Host time per launch, at least. Infinite where nobody said.
   double enqueue_ns() const { return enqueue_ns_; }
 
   // Rules 2 and 3: empty, or what does not add up. `median_ns` is what the samples say; `trusted` the baseline's record

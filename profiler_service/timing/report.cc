@@ -18,6 +18,16 @@ using sassay::v1::Timing;
 
 constexpr uint64_t kPowerCap = 0x4;
 
+double KnownOr0(double ns) { return std::isfinite(ns) ? ns : 0; }
+
+sassay::v1::WallTimes Wall(const WallRecord& record) {
+  sassay::v1::WallTimes times;
+  times.set_rest_ns(KnownOr0(record.rest_ns()));
+  times.set_warm_call_ns(KnownOr0(record.warm_call_ns()));
+  times.set_enqueue_ns(KnownOr0(record.enqueue_ns()));
+  return times;
+}
+
 class Reporter {
  public:
   Reporter(const Conducted& conducted, const Circumstances& circumstances)
@@ -55,7 +65,11 @@ class Reporter {
     timing_.set_renewed_sets(around_.renewed_sets);
     timing_.set_hoisted_allocations(around_.hoisted_allocations);
     timing_.set_no_speedup_reason(around_.no_baseline_reason);
-    if (around_.baseline.has_value()) *timing_.mutable_baseline_program() = *around_.baseline;
+    *timing_.mutable_candidate_wall() = Wall(conducted_.candidate_wall);
+    if (around_.baseline.has_value()) {
+      *timing_.mutable_baseline_program() = *around_.baseline;
+      *timing_.mutable_baseline_wall() = Wall(conducted_.baseline_wall);
+    }
     if (around_.baseline_history.has_value()) *timing_.mutable_baseline_history() = *around_.baseline_history;
     if (around_.floor.has_value()) *timing_.mutable_floor() = *around_.floor;
     timing_.set_method(absl::StrCat(
