@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -358,6 +359,17 @@ TEST_F(PipelineTest, KernelThatIsRightInEveryTimedCallHasATime) {
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_CORRECT) << verdict.reason();
   EXPECT_EQ(verdict.timing().status(), sassay::v1::Timing::MEASURED);
   EXPECT_TRUE(verdict.scorable());
+}
+
+TEST_F(PipelineTest, WhatBaselinesTookIsKnownToLaterJobsAndAfterARestart) {
+  const TemporaryDirectory folder = *TemporaryDirectory::Create("pipeline-test");
+  baseline_history_file_ = folder.path() / "baseline_history";
+  for (uint32_t earlier = 0; earlier < 4; ++earlier) {
+    if (earlier % 2 == 0) Build(evaluate::HonestGemm);
+    EXPECT_EQ(pipeline_->baseline_history().Compare("a baseline", 1000, 1600).measurements(), earlier);
+    lane_->remember_ns_ = 1000;
+    Run();
+  }
 }
 
 TEST_F(PipelineTest, KernelThatFaultsOnlyWhileItIsTimedIsNotCorrect) {

@@ -95,6 +95,7 @@ class FakeLane : public Lane {
     }
     if (timed_ <= lost_timings_) return absl::UnavailableError("the runner was lost: signal 9");
     no_baseline_ = request.no_baseline;
+    if (remember_ns_ > 0) request.baseline_history->Add("a baseline", remember_ns_, 1600);
     anchor_ = request.rules.half_width < timing::Rules().half_width;
     bundle_baseline_.reset();
     if (request.bundle_baseline != nullptr) {
@@ -149,6 +150,8 @@ class FakeLane : public Lane {
   absl::optional<BaselineProgram> bundle_baseline_;
   std::string no_baseline_;
   bool anchor_ = false;
+  // What each timing tells the history of a baseline; nothing if 0.
+  double remember_ns_ = 0;
   int faults_while_timed_ = 0;
   int lost_timings_ = 0;  // the first of them lose their runner
   const std::string specification_;
@@ -188,6 +191,7 @@ class PipelineTest : public testing::Test {
     parts.retry_pause = retry_pause_;
     parts.exclusive = exclusive_;
     parts.leaving_out = absl::Minutes(1);
+    parts.baseline_history_file = baseline_history_file_;
     parts.probe_every = absl::Milliseconds(1);
     parts.catalog = catalog_;
     parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
@@ -230,6 +234,7 @@ class PipelineTest : public testing::Test {
 
   absl::Duration usual_run_deadline_ = absl::Minutes(10), retry_pause_;
   bool exclusive_ = false;
+  std::filesystem::path baseline_history_file_;
   const WorkloadCatalog* catalog_ = &WorkloadCatalog::BuiltIn();
   // Bundles that an operator approved, by digest.
   std::map<std::string, std::string> trusted_;
