@@ -35,7 +35,9 @@ constexpr Key kKeys[] = {
      "GPU model whose answers capture gives; default H200 for sm_90a, B200 for sm_100a"},
     {"device_table", kPath, "", "", false, true, "JSON device table from `doctor --dump-device-table`"},
     {"diagnose", kList, "", "", false, true,
-     "what to find out besides the verdict: ncu, hotspots, debug (docs/diagnostics.md)"},
+     "what to find out besides: ncu (Nsight Compute; keeps its report), hotspots (evidence's counts by source line), "
+     "debug (where every "
+     "warp stands after a fault or hang); never changes the verdict (docs/diagnostics.md)"},
     {"insecure", kSwitch, "false", "", false, false, "plaintext to a service that is not on this machine"},
     {"key_file", kPath, "", "", false, false, "PEM file with the client's private key, for mutual TLS"},
     {"profile", kChoice, "strict", "strict|lenient", false, true,
@@ -44,7 +46,9 @@ constexpr Key kKeys[] = {
     {"reconnect_deadline", kDuration, "5m", "", false, true, "how long to try again after the connection broke"},
     {"run_deadline", kDuration, "", "", false, true, "how long the stages may take; default: the service's"},
     {"sanitize", kChoice, "default", "default|none|fast|full", false, true,
-     "fast: memcheck; full: synccheck, initcheck and racecheck too; default: the service's choice"},
+     "fast: memcheck; full: synccheck, initcheck and racecheck too, which only advise; a tool that is missing, fails "
+     "or is too slow is "
+     "UNAVAILABLE; default: the service's choice"},
     {"service", kText, "127.0.0.1:50051", "", false, false, "profiling service, HOST:PORT"},
     {"stages", kList, "", "", false, true, "stages to run besides evaluate (sanitize, evidence, timing); default: all"},
     {"token", kText, "", "", true, false, "bearer token; prefer token_file"},

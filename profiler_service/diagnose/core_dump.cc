@@ -283,6 +283,16 @@ std::vector<std::string> MemcheckCommand(const std::string& compute_sanitizer, c
           "10"};
 }
 
+// memcheck traps the threads that misuse memory, and dumps no others.
+void SayWhoStopped(Diagnosed& diagnosed) {
+  diagnosed.report.set_reason("memcheck stopped the threads that misused memory; its dump holds no others");
+  diagnosed.report.clear_summary();
+  for (WarpState& warp : diagnosed.warps) {
+    warp.set_state("stopped by memcheck");
+    diagnosed.report.add_summary(LineOf(warp));
+  }
+}
+
 // memcheck sees an access before the hardware does, and writes a dump of the threads that it stopped.
 absl::StatusOr<Diagnosed> FromMemcheck(const wire::CandidateRun& run, const wire::RunnerPool& pool,
                                        const std::string& cuda_gdb, const std::string& compute_sanitizer) {
@@ -301,7 +311,7 @@ absl::StatusOr<Diagnosed> FromMemcheck(const wire::CandidateRun& run, const wire
         absl::StrCat("no core dump: ", done.ok() ? done->reply.message() : done.status().message()));
   }
   ASSIGN_OR_RETURN(Diagnosed diagnosed, ReadDump(run, pool, cuda_gdb, core));
-  diagnosed.report.add_summary("from a dump of memcheck's, which holds the threads that it stopped");
+  SayWhoStopped(diagnosed);
   return diagnosed;
 }
 

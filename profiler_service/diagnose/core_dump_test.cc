@@ -143,7 +143,10 @@ TEST_F(DebugFaultTest, WhereTheDriverWritesNoDumpMemchecksIsRead) {
   ASSERT_TRUE(diagnosed.ok()) << diagnosed.status();
   ASSERT_EQ(diagnosed->report.outcome(), v1::DiagnosisReport::DONE) << diagnosed->report.reason();
   EXPECT_EQ(diagnosed->files.at(0).bytes, "core of memcheck\n");
-  EXPECT_THAT(diagnosed->report.summary(diagnosed->report.summary_size() - 1), HasSubstr("memcheck"));
+  EXPECT_THAT(diagnosed->report.reason(), HasSubstr("memcheck stopped"));
+  ASSERT_FALSE(diagnosed->warps.empty());
+  for (const v1::WarpState& warp : diagnosed->warps) EXPECT_EQ(warp.state(), "stopped by memcheck");
+  EXPECT_THAT(diagnosed->report.summary(0), HasSubstr("stopped by memcheck: "));
 }
 
 TEST_F(DebugFaultTest, WithoutAnyDumpBothReasonsAreTold) {

@@ -26,6 +26,9 @@ using Row = std::vector<std::string>;
 
 constexpr size_t kMaxRows = 20'000;
 constexpr size_t kMaxTextBytes = 1'000;
+// A name must be whole to be demangled; what is shown of it is not long.
+constexpr size_t kMaxFieldBytes = 64 << 10;
+constexpr size_t kMaxNameBytes = 200;
 
 // What tells most about a launch, with the words for a summary.
 constexpr std::pair<const char*, const char*> kHeadlines[] = {{"Duration", "takes"},
@@ -39,7 +42,7 @@ struct Reader {
 
   static void OnField(void* text, size_t size, void* self) {
     absl::string_view field(static_cast<const char*>(text), text == nullptr ? 0 : size);
-    static_cast<Reader*>(self)->rows.back().emplace_back(field.substr(0, kMaxTextBytes));
+    static_cast<Reader*>(self)->rows.back().emplace_back(field.substr(0, kMaxFieldBytes));
   }
   static void OnRow(int, void* self) {
     auto& rows = static_cast<Reader*>(self)->rows;
@@ -111,17 +114,23 @@ class Page {
     return found == columns_.end() || found->second >= row.size() ? *none : row[found->second];
   }
 
-  std::string Kernel(const Row& row) const { return ShortKernelName(Cell(row, "Kernel Name")); }
+  std::string Text(const Row& row, const char* column) const { return Cell(row, column).substr(0, kMaxTextBytes); }
+
+  std::string Kernel(const Row& row) const {
+    const std::string& symbol = Cell(row, "Kernel Name");
+    const std::string name = ShortKernelName(symbol);
+    return (name.empty() ? symbol : name).substr(0, kMaxNameBytes);
+  }
 
   void TakeMetric(const Row& row, uint32_t launch) {
     if (report_.metrics_size() == kMaxMetrics) return;
     Metric& metric = *report_.add_metrics();
     metric.set_kernel(Kernel(row));
     metric.set_launch(launch);
-    metric.set_section(Cell(row, "Section Name"));
-    metric.set_name(Cell(row, "Metric Name"));
-    metric.set_unit(Cell(row, "Metric Unit"));
-    metric.set_value(absl::StrReplaceAll(Cell(row, "Metric Value"), {{",", ""}}));
+    metric.set_section(Text(row, "Section Name"));
+    metric.set_name(Text(row, "Metric Name"));
+    metric.set_unit(Text(row, "Metric Unit"));
+    metric.set_value(absl::StrReplaceAll(Text(row, "Metric Value"), {{",", ""}}));
   }
 
   void TakeAdvice(const Row& row, uint32_t launch) {
@@ -129,8 +138,8 @@ class Page {
     Advice& advice = *report_.add_advice();
     advice.set_kernel(Kernel(row));
     advice.set_launch(launch);
-    advice.set_rule(Cell(row, "Rule Name"));
-    advice.set_text(Cell(row, "Rule Description"));
+    advice.set_rule(Text(row, "Rule Name"));
+    advice.set_text(Text(row, "Rule Description"));
   }
 
   DiagnosisReport& report_;

@@ -58,6 +58,19 @@ TEST(NcuCsv, WhatIsNoPageIsDataLossAndAnEmptyOneIsNotFound) {
   EXPECT_EQ(ReadNcuCsv("\"ID\",\"Kernel Name\"\n", report).code(), absl::StatusCode::kNotFound);
 }
 
+TEST(NcuCsv, ALongNameIsToldShortly) {
+  std::string symbol = "_Z4gemmI8UnrolledISt16integer_sequenceIiJ";
+  for (int i = 0; i < 2560; ++i) absl::StrAppend(&symbol, "Li", i, "E");
+  symbol += "EEEEvPKfPf";
+  v1::DiagnosisReport report;
+  ASSERT_TRUE(ReadNcuCsv(absl::StrCat("\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Value\"\n\"0\",\"", symbol,
+                                      "\",\"Duration\",\"1\"\n"),
+                         report)
+                  .ok());
+  EXPECT_THAT(report.metrics(0).kernel(), HasSubstr("gemm"));
+  EXPECT_LE(report.metrics(0).kernel().size(), 200u);
+}
+
 TEST(NcuCsv, AFloodIsBounded) {
   std::string csv = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Rule Type\",\"Rule Description\"\n";
   for (int i = 0; i < 2000; ++i)

@@ -17,6 +17,8 @@ namespace sassay::wire {
 namespace {
 
 constexpr size_t kMaxLineBytes = 4 << 10;
+// Names that are held against the cubin's own: templates of templates make them longer than any line.
+constexpr size_t kMaxNameBytes = 32 << 10;
 
 void Cut(std::string& text, size_t most = kMaxLineBytes) {
   if (text.size() <= most) return;
@@ -54,6 +56,7 @@ void Bound(sassay::v1::Evidence& evidence) {
   evidence.clear_family_thread_counts();
   evidence.clear_tensor_core_flop_share_reason();
   evidence.clear_launches();
+  evidence.clear_dropped_launches();
   Cut(*evidence.mutable_reason());
 }
 
@@ -62,9 +65,9 @@ void Bound(sassay::worker::SassCounts& counts) {
   Cut(*counts.mutable_unavailable());
   Shorten(*counts.mutable_launches(), RunnerClient::kMaxCountedLaunches);
   for (auto& launch : *counts.mutable_launches()) {
-    Cut(*launch.mutable_kernel());
+    Cut(*launch.mutable_kernel(), kMaxNameBytes);
     Shorten(*launch.mutable_functions(), RunnerClient::kMaxCountedFunctions);
-    for (auto& function : *launch.mutable_functions()) Cut(*function.mutable_function());
+    for (auto& function : *launch.mutable_functions()) Cut(*function.mutable_function(), kMaxNameBytes);
   }
 }
 

@@ -1,0 +1,18 @@
+// expect: SANITIZER_ERROR OOB_GLOBAL_WRITE workload=gemm_n256_k256/M=64
+// on cuda: SANITIZER_ERROR OOB_GLOBAL_WRITE submit="--diagnose debug" check="v['diagnoses'][0]['outcome'] == 'DONE' and ':13' in v['details']['warps'][0]['where']['source_line']"
+// One thread stores 256 GiB behind the output, where nothing lies.
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+__global__ void gemm(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int64_t m) {
+  const int64_t column = threadIdx.x, row = blockIdx.x;
+  float sum = 0.f;
+  for (int i = 0; i < 256; ++i) sum += __bfloat162float(a[row * 256 + i]) * __bfloat162float(b[column * 256 + i]);
+  c[row * 256 + column] = __float2bfloat16(sum);
+  if (row == m - 1 && column == 255) reinterpret_cast<volatile short*>(c)[int64_t{1} << 37] = 1;
+}
+
+extern "C" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t stream) {
+  gemm<<<M, 256, 0, stream>>>(A, B, C, M);
+}
