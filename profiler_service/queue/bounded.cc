@@ -11,10 +11,14 @@ namespace {
 
 constexpr char kCut[] = "... (cut)";
 
-std::string Bounded(absl::string_view text) {
-  if (text.size() <= kMaxTextBytes) return ToUtf8(text);
-  return ToUtf8(text.substr(0, kMaxTextBytes - sizeof(kCut))) + kCut;
+std::string Cut(absl::string_view text, size_t most) {
+  if (text.size() <= most) return ToUtf8(text);
+  return ToUtf8(text.substr(0, most - sizeof(kCut))) + kCut;
 }
+
+std::string Bounded(absl::string_view text) { return Cut(text, kMaxTextBytes); }
+
+std::string Short(absl::string_view text) { return Cut(text, kShortTextBytes); }
 
 }  // namespace
 
@@ -24,6 +28,12 @@ void BoundVerdict(sassay::v1::Verdict& verdict) {
   BoundTexts(verdict);
   const size_t bytes = verdict.ByteSizeLong();
   if (bytes <= kMaxVerdictBytes) return;
+  RewriteTexts(verdict, Short);
+  if (verdict.ByteSizeLong() <= kMaxVerdictBytes) {
+    verdict.mutable_details()->add_notes(absl::StrCat("long texts of this verdict were cut: it had ", bytes,
+                                                      " bytes, at most ", kMaxVerdictBytes, " are kept"));
+    return;
+  }
   verdict.clear_details();
   if (verdict.ByteSizeLong() > kMaxVerdictBytes) verdict.clear_diagnoses();
   if (verdict.ByteSizeLong() > kMaxVerdictBytes) verdict.clear_sanitizers();

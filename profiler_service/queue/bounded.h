@@ -15,14 +15,17 @@ namespace sassay::queue {
 
 // Of one text: what a candidate prints is the longest that is meant.
 inline constexpr size_t kMaxTextBytes = 64 << 10;
+// Of one text in a verdict that is too large: a kernel's name of 17,000 letters stands there once for each opcode.
+inline constexpr size_t kShortTextBytes = 1 << 10;
 // Of a verdict.
 inline constexpr size_t kMaxVerdictBytes = 1 << 20;
 
 // Cuts every text in `message` to kMaxTextBytes and replaces what is not UTF-8 by '?'.
 void BoundTexts(google::protobuf::Message& message);
 
-// The same, and drops details, then diagnoses, sanitizers, evidence, timing, numerics and stages, from a verdict that
-// is still larger than kMaxVerdictBytes; a note says so. Status, code and reason stay.
+// The same; in a verdict that is still larger than kMaxVerdictBytes every text is cut to kShortTextBytes, and if that
+// is not enough details, then diagnoses, sanitizers, evidence, timing, numerics and stages are dropped. A note says so.
+// Status and code stay, and what fits of the reason.
 void BoundVerdict(sassay::v1::Verdict& verdict);
 
 }  // namespace sassay::queue

@@ -94,7 +94,7 @@ TEST_F(QueueTest, WhatACandidateSaysIsKeptWithinBounds) {
   EXPECT_LT(events[1].ByteSizeLong(), 70u << 10);
   EXPECT_LT(events[2].ByteSizeLong(), 1u << 20);
   EXPECT_EQ(events[2].verdict().status(), sassay::v1::VERDICT_STATUS_CORRECT);
-  EXPECT_THAT(events[2].verdict().details().notes(0), HasSubstr("were dropped"));
+  EXPECT_THAT(events[2].verdict().details().notes(0), HasSubstr("were cut"));
 }
 
 TEST_F(QueueTest, WhatACandidatePrintsNeedNotBeUtf8) {
