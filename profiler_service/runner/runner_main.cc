@@ -64,7 +64,7 @@ int Run(const std::string& device_name, worker::RunMode mode) {
   if (served.ok()) served = Serve(channel, runner);
   if (!served.ok()) Leave(Complain(served));
   // Under a tool the process ends in good order, so that the tool does. What it holds the driver frees at once; object
-  // by object that takes it a third longer, and nobody else makes a context meanwhile.
+  // by object that takes it longer, and nobody else makes a context meanwhile.
   std::exit(0);
 }
 
