@@ -92,8 +92,9 @@ std::vector<Workload> Workloads() {
 int Main(int argc, char** argv) {
   const auto device = device::cuda::CudaDevice::Open("0", worker::RUN_MODE_PLAIN);
   if (!device.ok()) {
-    std::fprintf(stderr, "baseline_bench: %s\n", device.status().ToString().c_str());
-    return 1;
+    std::fprintf(stderr, "baseline_bench: nothing measured: %s\n", device.status().ToString().c_str());
+    // Where there is no GPU the other benchmarks of the `bench` target still have something to say.
+    return absl::IsUnavailable(device.status()) ? 0 : 1;
   }
   for (const Workload& workload : Workloads()) {
     if (argc > 1 && !absl::StrContains(workload.name(), argv[1])) continue;
