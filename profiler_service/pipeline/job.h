@@ -35,6 +35,8 @@ struct Job {
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
+  // The job has got its place on a GPU (its id in Control.ListGpus), which it keeps until it ends. Once at most.
+  virtual void SeatTaken(absl::string_view gpu) = 0;
   virtual void StageStarted(sassay::v1::Stage stage, absl::string_view device) = 0;
   virtual void StageFinished(const sassay::v1::StageReport& report) = 0;
   // Somebody asked to stop, or the lease was lost: give up at once.

@@ -13,6 +13,17 @@ void RunningJob::Say(sassay::v1::Event event) {
   append_(lease_, std::move(event));
 }
 
+void RunningJob::SeatTaken(absl::string_view gpu) {
+  absl::MutexLock lock(&mutex_);
+  gpu_ = std::string(gpu);
+  seated_at_ = now_();
+}
+
+std::pair<std::string, absl::Time> RunningJob::seat() const {
+  absl::MutexLock lock(&mutex_);
+  return {gpu_, seated_at_};
+}
+
 void RunningJob::StageStarted(sassay::v1::Stage stage, absl::string_view device) {
   sassay::v1::Event event;
   event.mutable_stage_started()->set_stage(stage);

@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "profiler_service/pipeline/job.h"
 #include "profiler_service/store/store.h"
@@ -44,6 +47,9 @@ class RunningJob : public JobObserver {
     if (now_() > deadline_ + kGrace) Interrupt(Interruption::kOverdue);
   }
 
+  void SeatTaken(absl::string_view gpu) override;
+  // Where it has its place, and since when; empty and InfiniteFuture before it has one.
+  std::pair<std::string, absl::Time> seat() const ABSL_LOCKS_EXCLUDED(mutex_);
   void StageStarted(sassay::v1::Stage stage, absl::string_view device) override;
   void StageFinished(const sassay::v1::StageReport& report) override;
   bool cancelled() const override { return interruption_ != Interruption::kNone; }
@@ -57,6 +63,9 @@ class RunningJob : public JobObserver {
   const Append append_;
   const StageHook stage_finished_;
   std::atomic<Interruption> interruption_ = Interruption::kNone;
+  mutable absl::Mutex mutex_;
+  std::string gpu_ ABSL_GUARDED_BY(mutex_);
+  absl::Time seated_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 };
 
 }  // namespace sassay::queue

@@ -172,10 +172,12 @@ class FakeLane : public Lane {
 
 class RecordingObserver : public JobObserver {
  public:
+  void SeatTaken(absl::string_view gpu) override { seat_ = std::string(gpu); }
   void StageStarted(Stage stage, absl::string_view) override { started_.push_back(stage); }
   void StageFinished(const StageReport& report) override { finished_.push_back(report.stage()); }
   bool cancelled() const override { return cancelled_; }
 
+  std::string seat_;
   std::vector<Stage> started_, finished_;
   std::atomic<bool> cancelled_{false};
 };
