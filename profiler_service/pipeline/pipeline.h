@@ -24,8 +24,8 @@
 #include "profiler_service/pipeline/barred_digests.h"
 #include "profiler_service/pipeline/estimate.h"
 #include "profiler_service/pipeline/job.h"
-#include "profiler_service/pipeline/lane.h"
-#include "profiler_service/pipeline/lanes.h"
+#include "profiler_service/pipeline/lanes/lane.h"
+#include "profiler_service/pipeline/lanes/lanes.h"
 #include "profiler_service/timing/baseline_history.h"
 #include "profiler_service/timing/measurement.h"
 

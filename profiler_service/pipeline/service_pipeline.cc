@@ -11,7 +11,7 @@
 #include "common/toolchain/toolchain.h"
 #include "common/toolchain/vendor_libraries.h"
 #include "profiler_service/evidence/disassembly_cache.h"
-#include "profiler_service/pipeline/process_lane.h"
+#include "profiler_service/pipeline/lanes/process_lane.h"
 #include "profiler_service/wire/gpu_nodes.h"
 
 namespace sassay::pipeline {

@@ -11,8 +11,8 @@
 #include "profiler_service/admission/admission.h"
 #include "profiler_service/evaluate/seed_pool.h"
 #include "profiler_service/pipeline/cases.h"
-#include "profiler_service/pipeline/device_lease.h"
-#include "profiler_service/pipeline/lane.h"
+#include "profiler_service/pipeline/lanes/device_lease.h"
+#include "profiler_service/pipeline/lanes/lane.h"
 #include "profiler_service/wire/candidate_run.h"
 #include "profiler_service/wire/kill_switch.h"
 

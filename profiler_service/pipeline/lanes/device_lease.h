@@ -1,6 +1,6 @@
 // Who may use a device: many stages that only need it, as far as its memory goes, or one that wants it alone.
-#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_DEVICE_LEASE_H_
-#define SASSAY_PROFILER_SERVICE_PIPELINE_DEVICE_LEASE_H_
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_DEVICE_LEASE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_DEVICE_LEASE_H_
 
 #include <cstdint>
 #include <functional>
@@ -102,4 +102,4 @@ class DeviceLease {
 
 }  // namespace sassay::pipeline
 
-#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_DEVICE_LEASE_H_
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_DEVICE_LEASE_H_

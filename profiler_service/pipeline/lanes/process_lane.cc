@@ -1,4 +1,4 @@
-#include "profiler_service/pipeline/process_lane.h"
+#include "profiler_service/pipeline/lanes/process_lane.h"
 
 #include <algorithm>
 #include <utility>

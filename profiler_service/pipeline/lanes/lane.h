@@ -1,7 +1,7 @@
 // A lane: one device with its judge, its runners and its lease. What the pipeline needs of a device, and no more; tests
 // give lanes without processes.
-#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_
-#define SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_LANE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_LANE_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 #include "profiler_service/admission/admission.h"
 #include "profiler_service/diagnose/diagnosed.h"
 #include "profiler_service/evaluate/workers.h"
-#include "profiler_service/pipeline/device_lease.h"
+#include "profiler_service/pipeline/lanes/device_lease.h"
 #include "profiler_service/sanitize/sanitize.h"
 #include "profiler_service/timing/timing.h"
 #include "profiler_service/wire/kill_switch.h"
@@ -67,4 +67,4 @@ bool SameKind(const Lane& a, const Lane& b);
 
 }  // namespace sassay::pipeline
 
-#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANE_H_
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_LANE_H_

@@ -1,12 +1,12 @@
 // A lane of real processes: a supervised judge and the service's pool of runners.
-#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_PROCESS_LANE_H_
-#define SASSAY_PROFILER_SERVICE_PIPELINE_PROCESS_LANE_H_
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_PROCESS_LANE_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_PROCESS_LANE_H_
 
 #include <memory>
 #include <string>
 
-#include "profiler_service/pipeline/judge_supervisor.h"
-#include "profiler_service/pipeline/lane.h"
+#include "profiler_service/pipeline/lanes/judge_supervisor.h"
+#include "profiler_service/pipeline/lanes/lane.h"
 #include "profiler_service/wire/runner_pool.h"
 
 namespace sassay::pipeline {
@@ -45,4 +45,4 @@ class ProcessLane : public Lane {
 
 }  // namespace sassay::pipeline
 
-#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_PROCESS_LANE_H_
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_PROCESS_LANE_H_

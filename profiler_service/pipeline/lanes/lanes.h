@@ -2,8 +2,8 @@
 //
 // Why: a device that fails at once is always the emptiest. Left to itself it would take every submission's attempts
 // while the others idle.
-#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_H_
-#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_H_
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_LANES_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_LANES_H_
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "profiler_service/pipeline/lane.h"
+#include "profiler_service/pipeline/lanes/lane.h"
 #include "profiler_service/wire/kill_switch.h"
 
 namespace sassay::pipeline {
@@ -92,4 +92,4 @@ class Lanes {
 
 }  // namespace sassay::pipeline
 
-#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_H_
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_LANES_H_

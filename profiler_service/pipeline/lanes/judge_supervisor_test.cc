@@ -1,4 +1,4 @@
-#include "profiler_service/pipeline/judge_supervisor.h"
+#include "profiler_service/pipeline/lanes/judge_supervisor.h"
 
 #include <signal.h>
 #include <unistd.h>

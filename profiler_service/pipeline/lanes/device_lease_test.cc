@@ -1,4 +1,4 @@
-#include "profiler_service/pipeline/device_lease.h"
+#include "profiler_service/pipeline/lanes/device_lease.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "profiler_service/pipeline/lane.h"
+#include "profiler_service/pipeline/lanes/lane.h"
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"

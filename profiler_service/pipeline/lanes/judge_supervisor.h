@@ -1,6 +1,6 @@
 // Keeps one judge alive: starts it, speaks with it, and starts another when it dies.
-#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_JUDGE_SUPERVISOR_H_
-#define SASSAY_PROFILER_SERVICE_PIPELINE_JUDGE_SUPERVISOR_H_
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_JUDGE_SUPERVISOR_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_JUDGE_SUPERVISOR_H_
 
 #include <atomic>
 #include <memory>
@@ -80,4 +80,4 @@ class JudgeSupervisor : public evaluate::JudgePort {
 
 }  // namespace sassay::pipeline
 
-#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_JUDGE_SUPERVISOR_H_
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_JUDGE_SUPERVISOR_H_

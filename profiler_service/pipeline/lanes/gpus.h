@@ -1,8 +1,8 @@
 // What operators and the monitor can do to the service's GPUs, and see of them.
 //
 // Why an interface: the api acts on GPUs without knowing lanes, and tests give GPUs that are slow, hot or gone.
-#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_GPUS_H_
-#define SASSAY_PROFILER_SERVICE_PIPELINE_GPUS_H_
+#ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_GPUS_H_
+#define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_GPUS_H_
 
 #include <cstdint>
 #include <functional>
@@ -44,4 +44,4 @@ class Gpus {
 
 }  // namespace sassay::pipeline
 
-#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_GPUS_H_
+#endif  // SASSAY_PROFILER_SERVICE_PIPELINE_LANES_GPUS_H_

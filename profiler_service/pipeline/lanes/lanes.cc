@@ -1,4 +1,4 @@
-#include "profiler_service/pipeline/lanes.h"
+#include "profiler_service/pipeline/lanes/lanes.h"
 
 #include <algorithm>
 #include <tuple>
