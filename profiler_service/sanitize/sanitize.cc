@@ -190,6 +190,10 @@ absl::StatusOr<Sanitization> SanitizeOnGpu(const SanitizeRequest& request, wire:
 
 }  // namespace
 
+absl::Duration LongestRun(Tool tool, absl::Duration plain) {
+  return wire::LongestUnderTool(tool == Tool::kRacecheck ? absl::Minutes(2) : absl::Minutes(1), plain);
+}
+
 absl::StatusOr<Sanitization> Sanitize(const SanitizeRequest& request, wire::RunnerPool& pool,
                                       absl::string_view compute_sanitizer) {
   if (!absl::StartsWith(request.device, "cuda:")) return SanitizeEmulated(request, pool);

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "profiler_service/sanitize/tool.h"
 #include "profiler_service/wire/candidate_run.h"
 #include "profiler_service/wire/runner_pool.h"
@@ -32,6 +33,10 @@ struct Sanitization {
   // It is unavailable because the runner, or the judge that refills, was lost: another attempt may end better.
   bool lost = false;
 };
+
+// What one run under the tool may take at most, where all of evaluate's calls together took `plain` on the device.
+// Nobody is timed meanwhile.
+absl::Duration LongestRun(Tool tool, absl::Duration plain);
 
 // Runs one tool. A Status is CANCELLED (the kill switch); all else, a refill that failed among it, is a Sanitization.
 // `compute_sanitizer` is Toolchain::compute_sanitizer, empty where there is none; it is not used on an emulated device.

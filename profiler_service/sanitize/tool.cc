@@ -1,7 +1,5 @@
 #include "profiler_service/sanitize/tool.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace sassay::sanitize {
@@ -11,10 +9,6 @@ namespace {
 constexpr int kPrintLimit = 200;
 // Seconds that the runner may take to make its context.
 constexpr int kLaunchTimeout = 60;
-// Beside other contexts; a small kernel takes a second or two.
-constexpr absl::Duration kAllowance = absl::Seconds(20);
-// racecheck is about a thousand times slower, and evaluate's calls are several.
-constexpr int kSlowest = 1000;
 
 std::vector<std::string> OwnOptions(Tool tool) {
   if (tool == Tool::kRacecheck) return {"--racecheck-report", "analysis"};
@@ -49,11 +43,6 @@ std::vector<Tool> ToolsOf(sassay::v1::SanitizePolicy policy) {
 }
 
 bool PrefersSmallShape(Tool tool) { return tool == Tool::kRacecheck; }
-
-absl::Duration LongestRun(Tool tool, absl::Duration plain) {
-  const absl::Duration longest = tool == Tool::kRacecheck ? absl::Minutes(2) : absl::Minutes(1);
-  return std::min(longest, kAllowance + kSlowest * plain);
-}
 
 std::vector<std::string> ToolCommand(Tool tool, absl::string_view compute_sanitizer, absl::string_view report) {
   std::vector<std::string> command = {std::string(compute_sanitizer), "--tool", std::string(ToolName(tool)), "--xml",

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "sassay/v1/diagnosis.pb.h"
 
 namespace sassay::sanitize {
@@ -32,10 +31,6 @@ std::vector<Tool> ToolsOf(sassay::v1::SanitizePolicy policy);
 
 // Whether the tool is too slow for a workload's own shape, so that a smaller one is better where the candidate has it.
 bool PrefersSmallShape(Tool tool);
-
-// What one run under the tool may take at most, where all of evaluate's calls together took `plain` on the device. A
-// kernel may know the tool and never end under it; nobody is timed meanwhile.
-absl::Duration LongestRun(Tool tool, absl::Duration plain);
 
 // What the tool returns when it has seen errors, and otherwise 0.
 inline constexpr int kErrorExitStatus = 33;

@@ -170,18 +170,11 @@ TEST_F(JudgedSetsTest, KernelThatRestsFromAnyRoundOnIsFoundOut) {
 TEST_F(JudgedSetsTest, AnswerOfAnEarlierCallIsWrongForNewInputs) {
   Make(1);
   ASSERT_TRUE(sets_->Refresh().ok());
-  std::string remembered;
-  Call(1, [&](int call, Tensors& tensors) {
-    const auto reply = evaluate::HonestGemm(call, tensors);
-    remembered.assign(tensors["C"].data(), tensors["C"].size());
-    return reply;
-  });
+  evaluate::Memoizer memoizer;
+  Call(1, memoizer.Remember());
   ASSERT_TRUE(sets_->Check(false).ok());
   ASSERT_TRUE(sets_->Refresh().ok());
-  Call(1, [&](int, Tensors& tensors) {
-    remembered.copy(tensors["C"].data(), remembered.size());
-    return evaluate::Ended();
-  });
+  Call(1, memoizer.Repeat());
   EXPECT_FALSE(sets_->Check(true).ok());
 }
 
@@ -276,17 +269,8 @@ TEST_F(KernelReference, AnswersForNewInputsOnceTheLastRoundIsOver) {
 
 TEST_F(KernelReference, AnswerOfAnEarlierCallIsWrongForNewInputs) {
   MakeWith(1, {evaluate::HonestGemm});
-  std::string remembered;
-  const FakeKernel remember = [&](int call, Tensors& tensors) {
-    const auto reply = evaluate::HonestGemm(call, tensors);
-    remembered.assign(tensors["C"].data(), tensors["C"].size());
-    return reply;
-  };
-  const FakeKernel repeat = [&](int, Tensors& tensors) {
-    remembered.copy(tensors["C"].data(), remembered.size());
-    return evaluate::Ended();
-  };
-  EXPECT_FALSE(Rounds(2, [&](int round) { return round == 0 ? remember : repeat; }));
+  evaluate::Memoizer memoizer;
+  EXPECT_FALSE(Rounds(2, [&](int round) { return round == 0 ? memoizer.Remember() : memoizer.Repeat(); }));
   EXPECT_EQ(sets_->failure()->code, v1::VERDICT_CODE_TIMED_OUTPUT_WRONG);
 }
 

@@ -20,6 +20,11 @@
 
 namespace sassay::wire {
 
+// What a run under a tool may take at most: a start beside other contexts, and a thousand times what all of evaluate's
+// calls together took on the device (`plain`), but not more than `longest`. A kernel may know the tool and never end
+// under it.
+absl::Duration LongestUnderTool(absl::Duration longest, absl::Duration plain);
+
 // Where a tool's words go. Both are written by processes that ran hostile device code: read them with bounds.
 // Move-only; destruction removes the folder.
 class ToolOutput {

@@ -106,6 +106,21 @@ RunnerReply HonestGemm(int, Tensors& tensors) {
   return Ended();
 }
 
+FakeKernel Memoizer::Remember() {
+  return [this](int call, Tensors& tensors) {
+    RunnerReply reply = HonestGemm(call, tensors);
+    remembered_.assign(tensors["C"].data(), tensors["C"].size());
+    return reply;
+  };
+}
+
+FakeKernel Memoizer::Repeat() {
+  return [this](int, Tensors& tensors) {
+    remembered_.copy(tensors["C"].data(), remembered_.size());
+    return Ended();
+  };
+}
+
 InProcessJudge::InProcessJudge(const WorkloadCatalog& catalog) : options_(OptionsWith(catalog)) {
   absl::MutexLock lock(&mutex_);
   Restart();

@@ -31,6 +31,18 @@ sassay::worker::RunnerReply Ended(sassay::worker::RunOutcome outcome = sassay::w
 sassay::worker::RunnerReply HonestGemm(int call, Tensors& tensors);
 void GemmRows(Tensors& tensors, int first, int last);
 
+// A kernel that remembers an answer and gives it to whatever comes later.
+class Memoizer {
+ public:
+  // HonestGemm, whose answer is kept.
+  FakeKernel Remember();
+  // Gives what was kept. Neither kernel outlives this.
+  FakeKernel Repeat();
+
+ private:
+  std::string remembered_;
+};
+
 // The judge of the tests. Thread-safe.
 class InProcessJudge : public JudgePort {
  public:

@@ -81,17 +81,9 @@ TEST_F(BaselineChapter, AReferenceThatIsAKernelAnswersForAnyTimedCall) {
 
 TEST_F(BaselineChapter, AnAnswerThatWasRightForEarlierInputsIsWrongForTheNext) {
   Define("bundle:sha256:" + Trust(Bytes()), "");
-  std::string remembered;
-  const FakeKernel remember = [&](int call, Tensors& tensors) {
-    const auto reply = evaluate::HonestGemm(call, tensors);
-    remembered.assign(tensors["C"].data(), tensors["C"].size());
-    return reply;
-  };
-  const FakeKernel repeat = [&](int, Tensors& tensors) {
-    remembered.copy(tensors["C"].data(), remembered.size());
-    return Ended();
-  };
-  EXPECT_EQ(RunMine(Bytes(/*other=*/true), {remember, repeat}).code(), VERDICT_CODE_TIMED_OUTPUT_WRONG);
+  evaluate::Memoizer memoizer;
+  EXPECT_EQ(RunMine(Bytes(/*other=*/true), {memoizer.Remember(), memoizer.Repeat()}).code(),
+            VERDICT_CODE_TIMED_OUTPUT_WRONG);
 }
 
 TEST_F(BaselineChapter, ABundleThatTheDefinitionNamesIsTheBaseline) {

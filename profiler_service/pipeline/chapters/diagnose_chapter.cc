@@ -7,6 +7,7 @@
 #include "common/base/steady_time.h"
 #include "profiler_service/diagnose/hotspots.h"
 #include "profiler_service/verdict/verdict.h"
+#include "profiler_service/wire/tool_run.h"
 
 namespace sassay::pipeline {
 namespace {
@@ -15,10 +16,8 @@ using diagnose::Diagnosed;
 using sassay::v1::DiagnosisReport;
 using verdict::Failure;
 
-// What the profiler may take at most, and what it may take of that beside its dozens of passes.
+// What the profiler may take at most.
 constexpr absl::Duration kLongestRun = absl::Minutes(1);
-constexpr absl::Duration kAllowance = absl::Seconds(20);
-constexpr int kPasses = 1000;
 
 class DiagnoseChapter {
  public:
@@ -82,7 +81,7 @@ class DiagnoseChapter {
     run.poison_seed = chapter_.seeds.Get("poison diagnose", static_cast<uint64_t>(kind));
     const absl::Duration wanted = kind == sassay::v1::DIAGNOSIS_DEBUG
                                       ? given_.device_deadline
-                                      : std::min(kLongestRun, kAllowance + kPasses * given_.plain);
+                                      : wire::LongestUnderTool(kLongestRun, given_.plain);
     run.deadline = std::clamp(chapter_.deadline - SteadyNow(), absl::Milliseconds(1), wanted);
     return chapter_.lane.Diagnose(kind, run);
   }
