@@ -164,8 +164,9 @@ class Device {
   virtual void* stream() { return nullptr; }
 };
 
-// Opens a device by its specification: "cuda:0" (index in PCI order), "cuda:GPU-…" (UUID), "emulated:sm_90a".
-// UNAVAILABLE with the reason if it is not there, INVALID_ARGUMENT for what is no specification.
+// Opens a device by its specification: "cuda:0" (index in PCI order), "cuda:GPU-…" (UUID), "emulated:sm_90a"
+// or "emulated:sm_90a#3" (one of several). UNAVAILABLE with the reason if it is not there, INVALID_ARGUMENT for what is
+// no specification.
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view specification, sassay::worker::RunMode mode);
 
 // The devices "auto" stands for: every CUDA GPU, else one emulated sm_90a.

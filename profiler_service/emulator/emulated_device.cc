@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/demangle/demangle.h"
@@ -50,24 +51,26 @@ Extent ToExtent(const sassay::v1::Dim3& dim) { return Extent{dim.x(), dim.y(), d
 
 }  // namespace
 
-EmulatedDevice::EmulatedDevice(absl::string_view arch, RunMode mode)
+EmulatedDevice::EmulatedDevice(absl::string_view arch, absl::string_view number, RunMode mode)
     : mode_(mode), memory_(mode == sassay::worker::RUN_MODE_CHECKED, MemoryLimit()) {
   info_.kind = "emulated";
   info_.model = absl::StrCat("emulated ", arch);
-  info_.uuid = absl::StrCat("emulated:", arch, "#0");
+  info_.uuid = absl::StrCat("emulated:", arch, "#", number);
   info_.arch = std::string(arch);
   info_.multiprocessors = kMultiprocessors;
   info_.memory_bytes = MemoryLimit();
 }
 
-absl::StatusOr<std::unique_ptr<device::Device>> EmulatedDevice::Open(absl::string_view arch, RunMode mode) {
+absl::StatusOr<std::unique_ptr<device::Device>> EmulatedDevice::Open(absl::string_view name, RunMode mode) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, absl::MaxSplits('#', 1));
+  const absl::string_view arch = parts.first, number = parts.second.empty() ? "0" : parts.second;
   if (arch != "sm_90a") {
-    return absl::UnavailableError(absl::StrCat("no emulated device for '", arch, "'; there is emulated:sm_90a"));
+    return absl::UnavailableError(absl::StrCat("no emulated device for '", name, "'; there is emulated:sm_90a"));
   }
   if (mode == sassay::worker::RUN_MODE_TIMED) {
     return absl::UnavailableError("an emulated device has no time; timing needs a GPU");
   }
-  return std::unique_ptr<device::Device>(new EmulatedDevice(arch, mode));
+  return std::unique_ptr<device::Device>(new EmulatedDevice(arch, number, mode));
 }
 
 absl::Status EmulatedDevice::Do(Action action) {

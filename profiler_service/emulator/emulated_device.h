@@ -31,8 +31,9 @@ namespace sassay::emulator {
 // and write nothing. In the other modes the first such access ends the launch, as on a GPU.
 class EmulatedDevice : public device::Device {
  public:
-  // `arch`: "sm_90a". UNAVAILABLE for others.
-  static absl::StatusOr<std::unique_ptr<device::Device>> Open(absl::string_view arch, sassay::worker::RunMode mode);
+  // `name`: "sm_90a", or "sm_90a#3" for the third of several that differ in nothing but their uuid. UNAVAILABLE for
+  // other architectures.
+  static absl::StatusOr<std::unique_ptr<device::Device>> Open(absl::string_view name, sassay::worker::RunMode mode);
 
   const device::DeviceInfo& info() const override { return info_; }
   absl::StatusOr<device::DeviceAddress> Allocate(uint64_t size_bytes, absl::string_view label) override;
@@ -64,7 +65,7 @@ class EmulatedDevice : public device::Device {
     device::Launch launch;
   };
 
-  EmulatedDevice(absl::string_view arch, sassay::worker::RunMode mode);
+  EmulatedDevice(absl::string_view arch, absl::string_view number, sassay::worker::RunMode mode);
   // Now, or in its turn behind queued launches.
   absl::Status Do(Action action);
   absl::StatusOr<const Code*> CheckLaunch(const device::Launch& launch) const;

@@ -7,7 +7,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "common/workload/catalog.h"
+#include "profiler_service/verdict/observations.h"
 #include "sassay/v1/workload.pb.h"
 
 namespace sassay::pipeline {
@@ -27,6 +29,19 @@ absl::Duration EstimateCall(const sassay::v1::Workload& workload, absl::string_v
 // The largest suggested workload whose call fits into `limit`, or an empty string.
 std::string SizeThatFits(const sassay::v1::Workload& workload, const WorkloadCatalog& catalog, absl::string_view ptx,
                          absl::Duration limit, const EmulatorSpeed& speed = {});
+
+// How long an emulated run would take, and how long it may.
+struct EmulatedRun {
+  absl::Duration call;
+  // A call may take so long, and the run has so much left; one that asks for nothing would be given `usual`.
+  absl::Duration longest_call, left, usual;
+};
+
+// Why a run that cannot end in time is not begun: with a size that fits, or, where it is only that this submission has
+// little time, asking for more. Absent if it can.
+absl::optional<verdict::Failure> RefuseSlowRun(const EmulatedRun& run, const sassay::v1::Workload& workload,
+                                               const WorkloadCatalog& catalog, absl::string_view ptx,
+                                               absl::string_view device, const EmulatorSpeed& speed = {});
 
 // "90 s", "3 min": as much as an estimate is worth.
 std::string Rough(absl::Duration duration);

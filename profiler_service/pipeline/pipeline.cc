@@ -3,6 +3,7 @@
 #include "profiler_service/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <map>
 #include <utility>
@@ -62,7 +63,7 @@ class JobRun {
         observer_(observer) {}
 
   sassay::v1::Verdict Run() {
-    const CancelWatch watch(observer_, kill_switch_);
+    const CancelWatch watch([this] { return !Goes(); }, kill_switch_);
     RunStage(sassay::v1::STAGE_ADMISSION, true, [this](StageReport& report) { Admit(report); });
     if (bundle_.has_value()) {
       RunStage(sassay::v1::STAGE_EVALUATE, Goes(), [this](StageReport& report) { Evaluate(report); });
@@ -78,6 +79,9 @@ class JobRun {
       }
     }
     seen_.cancelled = observer_.cancelled();
+    if (const absl::Status lost = WhyLost(); !lost.ok()) {
+      seen_.lost = Failure{sassay::v1::VERDICT_CODE_RUNNER_LOST, std::string(lost.message()), {}, {}};
+    }
     return verdict::Decide(seen_);
   }
 
@@ -90,7 +94,13 @@ class JobRun {
     return stages.empty() || std::find(stages.begin(), stages.end(), stage) != stages.end();
   }
 
-  bool Goes() const { return !observer_.cancelled(); }
+  // From any thread.
+  bool Goes() const { return !observer_.cancelled() && WhyLost().ok(); }
+
+  absl::Status WhyLost() const {
+    const Lanes::Seat* seat = seated_;
+    return seat == nullptr ? absl::OkStatus() : seat->lost();
+  }
 
   // For failures too, as diagnosis: patched code must not decide what a plain run can, but it says why.
   bool WantsSanitize() const {
@@ -214,10 +224,12 @@ class JobRun {
     Pause(parts_.retry_pause * static_cast<int64_t>(job_.earlier_devices.size()));
     std::vector<size_t> fitting;
     for (const auto& [index, bundle] : admitted_) fitting.push_back(index);
-    auto seat = lanes_.Take(fitting, job_.earlier_devices, deadline_, [this] { return observer_.cancelled(); });
+    auto seat = lanes_.Take(fitting, job_.earlier_devices, deadline_, [this] { return !Goes(); });
     if (!seat.ok()) return NoDevice(seat.status());
     seat_.emplace(*std::move(seat));
+    seated_ = &*seat_;
     lane_ = &seat_->lane();
+    observer_.SeatTaken(lane_->gpu());
     bundle_ = admitted_.at(seat_->index());
     admitted_.clear();
     return absl::nullopt;
@@ -276,20 +288,9 @@ class JobRun {
   absl::optional<Failure> CheckSize() {
     if (!lane_->emulated()) return absl::nullopt;
     call_estimate_ = EstimateCall(workload_, bundle_->bundle().ptx(), parts_.emulator_speed);
-    const absl::Duration total = call_estimate_ * kEmulatedCalls, left = deadline_ - SteadyNow();
-    if (total <= left && call_estimate_ <= kLongestEmulatedDeadline) return absl::nullopt;
-    const std::string takes = absl::StrCat("would take about ", Rough(total), " on ", lane_->specification());
-    if (total <= parts_.usual_run_deadline && call_estimate_ <= kLongestEmulatedDeadline) {
-      return Refusal(sassay::v1::VERDICT_CODE_QUEUE_DEADLINE,
-                     absl::StrCat(takes, ", the run's deadline is in ", Rough(left), "; ask for a longer one"));
-    }
-    const absl::Duration limit =
-        std::min(std::max(left, parts_.usual_run_deadline) / kEmulatedCalls, kLongestEmulatedDeadline);
-    const std::string fits =
-        SizeThatFits(workload_, *parts_.catalog, bundle_->bundle().ptx(), limit, parts_.emulator_speed);
-    return Refusal(sassay::v1::VERDICT_CODE_TOO_LARGE_FOR_DEVICE,
-                   absl::StrCat(takes, ", the deadline is in ", Rough(left),
-                                fits.empty() ? "" : absl::StrCat("; ", fits, " fits")));
+    const EmulatedRun run{call_estimate_, kLongestEmulatedDeadline, deadline_ - SteadyNow(), parts_.usual_run_deadline};
+    return RefuseSlowRun(run, workload_, *parts_.catalog, bundle_->bundle().ptx(), lane_->specification(),
+                         parts_.emulator_speed);
   }
 
   // ---- evaluate: is it right? ----
@@ -361,6 +362,7 @@ class JobRun {
     if (lane_->emulated()) return absl::OkStatus();
     const absl::Status alive = lane_->Probe(SteadyNow() + Lane::kProbeTimeout, &kill_switch_);
     if (alive.ok() || absl::IsCancelled(alive)) return alive;
+    if (!Goes()) return absl::CancelledError("given up while the device was looked at");
     lanes_.Sick(seat_->index(), alive);
     const std::string why = absl::StrCat(lane_->device().uuid(), " takes no runner: ", alive.message());
     seen_.notes.push_back(why);
@@ -394,7 +396,7 @@ class JobRun {
   absl::StatusOr<DeviceLease::Held> Lease(DeviceLease::Mode mode) {
     if (parts_.exclusive) mode = DeviceLease::Mode::kExclusive;
     const uint64_t need = MemoryNeed(*bundle_, reference_.has_value() ? &*reference_ : nullptr, lane_->emulated());
-    return lane_->lease().Acquire(mode, need, deadline_, [this] { return observer_.cancelled(); });
+    return lane_->lease().Acquire(mode, need, deadline_, [this] { return !Goes(); });
   }
 
   // ---- sanitize: is it safe? ----
@@ -576,7 +578,8 @@ class JobRun {
   std::map<size_t, admission::AdmittedBundle> admitted_;  // by lane, until one is chosen
   absl::optional<admission::AdmittedBundle> bundle_, reference_;
   absl::optional<Lanes::Seat> seat_;
-  Lane* lane_ = nullptr;  // the seat's
+  std::atomic<const Lanes::Seat*> seated_ = nullptr;  // the same, for any thread
+  Lane* lane_ = nullptr;                              // the seat's
   absl::Duration call_estimate_;
   absl::optional<StageReport> ahead_;          // of the tools that ran before evaluate was over
   absl::Duration evaluated_;                   // device time of all its calls

@@ -26,6 +26,7 @@
 #include "profiler_service/pipeline/job.h"
 #include "profiler_service/pipeline/lanes/lane.h"
 #include "profiler_service/pipeline/lanes/lanes.h"
+#include "profiler_service/telemetry/hub.h"
 #include "profiler_service/timing/baseline_history.h"
 #include "profiler_service/timing/measurement.h"
 
@@ -75,6 +76,8 @@ struct PipelineParts {
   absl::Duration usual_run_deadline = absl::Minutes(10);
   // Of the sanitizer, where the submission does not say.
   sassay::v1::SanitizePolicy default_sanitize = sassay::v1::SANITIZE_POLICY_FAST;
+  // Who watches; outlives the pipeline. Null: nobody is told.
+  telemetry::Hub* telemetry = nullptr;
 };
 
 // Thread-safe: Run may be called by `concurrency()` threads at once.

@@ -457,6 +457,30 @@ TEST_F(PipelineTest, CancelledDuringARunNothingMoreRuns) {
   EXPECT_EQ(lane_->sanitized_, 0);
 }
 
+TEST_F(PipelineTest, TheObserverLearnsTheGpuOfTheJobsSeat) {
+  Build(evaluate::HonestGemm);
+  EXPECT_EQ(Run().status(), VERDICT_STATUS_CORRECT);
+  EXPECT_EQ(observer_.seat_, "GPU-1");
+}
+
+TEST_F(PipelineTest, AJobWhoseWorkersAreRestartedIsALostAttemptWhateverItsKernelSeemedToDo) {
+  for (const auto& seemed : {Ended(), Ended(sassay::worker::RUN_OUTCOME_FAULT, VERDICT_CODE_TRAP, "gemm trapped"),
+                             Ended(sassay::worker::RUN_OUTCOME_TIMEOUT, VERDICT_CODE_KERNEL_TIMEOUT, "gemm hangs")}) {
+    Build([&](int, Tensors&) {
+      pipeline_->lanes().Abandon(0, "a judge is silent");
+      return seemed;
+    });
+    lane_->probe_ = [] { return absl::UnavailableError("its runner was killed"); };
+    const Verdict verdict = Run();
+    EXPECT_EQ(verdict.status(), VERDICT_STATUS_INFRA_ERROR);
+    EXPECT_EQ(verdict.code(), VERDICT_CODE_RUNNER_LOST);
+    EXPECT_THAT(verdict.reason(), HasSubstr("GPU-1 were restarted: a judge is silent"));
+    EXPECT_EQ(lane_->sanitized_, 0);
+    EXPECT_EQ(pipeline_->lanes().open_seats(), 4u) << "nobody took the device for sick";
+    lane_->probe_ = [] { return absl::OkStatus(); };
+  }
+}
+
 TEST_F(PipelineTest, ReplayShowsTheSameWorstElementAndIsNeverScored) {
   Build(Zeros);
   const Verdict first = Run();

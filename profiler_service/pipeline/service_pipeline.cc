@@ -87,6 +87,11 @@ evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain
   };
 }
 
+// What no other lane is called: pools, logs and Control tell lanes apart by it.
+std::string NameOf(const std::string& given, size_t position) {
+  return absl::StartsWith(given, "emulated:") ? absl::StrCat(given, "#", position) : wire::StableName(given);
+}
+
 // Of the toolkit that was asked for (--cuda-home); else the newest.
 LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain, bool asked_for) {
   LaneTools tools;
@@ -129,6 +134,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.device_deadline = options.device_deadline;
   parts.timing_budget = options.timing_budget;
   parts.exclusive = options.exclusive;
+  parts.telemetry = options.telemetry;
   parts.default_sanitize = options.sanitize;
   parts.barred_digests_file = options.state / "barred_digests";
   parts.baseline_history_file = options.state / "baseline_history";
@@ -146,6 +152,7 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   };
   RETURN_IF_ERROR(service->AddLanes(options, FindLaneTools(toolchain, !options.cuda_home.empty()), parts));
   service->pipeline_ = std::make_unique<Pipeline>(std::move(parts));
+  service->gpus_ = std::make_unique<LaneGpus>(service->pipeline_->lanes());
   return service;
 }
 
@@ -154,7 +161,7 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
   if (options.devices.empty()) return absl::InvalidArgumentError("expected at least one device, got none");
   for (const std::string& given : options.devices) {
     // From here on a GPU is its UUID: indices shift when another one falls off the bus.
-    const std::string device = wire::StableName(given);
+    const std::string device = NameOf(given, parts.lanes.size());
     ASSIGN_OR_RETURN(wire::WorkerOptions judge_options, JudgeOptions(options, device));
     ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge, JudgeSupervisor::Start(judge_options, kJudgeStart));
     judges_.push_back(judge.get());

@@ -14,6 +14,7 @@
 #include "common/sandbox/sandbox.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/admission/vendor_kernels.h"
+#include "profiler_service/pipeline/lanes/lane_gpus.h"
 #include "profiler_service/pipeline/pipeline.h"
 #include "profiler_service/wire/runner_pool.h"
 #include "sassay/v1/profiler.pb.h"
@@ -54,6 +55,8 @@ struct ServicePipelineOptions {
   absl::Duration device_deadline = absl::Seconds(10);
   absl::Duration timing_budget = timing::Rules().budget;
   bool exclusive = false;
+  // Who watches; outlives the pipeline. May be null.
+  telemetry::Hub* telemetry = nullptr;
 };
 
 // Life cycle: Start returns when every judge is ready; destruction ends judges and runners. Thread-safe as Pipeline.
@@ -65,6 +68,8 @@ class ServicePipeline {
 
   JobRunner& runner() { return *pipeline_; }
   Pipeline& pipeline() { return *pipeline_; }
+  // For Control; its ids are the GPUs' names everywhere.
+  Gpus& gpus() { return *gpus_; }
   // For GetCapabilities; constant.
   const std::vector<sassay::v1::DeviceCapability>& devices() const { return devices_; }
   // Release of the ptxas that establishes provenance; empty if there is none.
@@ -84,6 +89,7 @@ class ServicePipeline {
   std::unique_ptr<admission::ProvenanceChecker> provenance_;
   admission::VendorKernels vendor_kernels_;
   std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<LaneGpus> gpus_;
   std::vector<sassay::v1::DeviceCapability> devices_;
   std::vector<const JudgeSupervisor*> judges_;  // the lanes own them
 };

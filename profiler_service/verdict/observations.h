@@ -74,6 +74,9 @@ struct DiagnoseSeen {
 struct Observations {
   // Somebody asked to stop, or the lease was lost.
   bool cancelled = false;
+  // The attempt's workers were taken away while it ran, so that what it saw after that says nothing: INFRA, unless the
+  // candidate had been refused before.
+  absl::optional<Failure> lost;
   // Admission's refusal, or what stopped the run before any stage (DIGEST_BARRED, TOO_LARGE_FOR_DEVICE).
   absl::optional<Failure> refused;
   absl::optional<EvaluateSeen> evaluate;

@@ -80,6 +80,7 @@ class Decider {
   void FindCause() {
     if (seen_.cancelled) return Cause(LastStage(), sassay::v1::VERDICT_CODE_CANCELLED_BY_CLIENT, "cancelled");
     if (seen_.refused.has_value()) return Cause(sassay::v1::STAGE_ADMISSION, *seen_.refused);
+    if (seen_.lost.has_value()) return Cause(LastStage(), *seen_.lost);
     const Failure* evaluate = EvaluateFailure();
     if (evaluate != nullptr && IsInfrastructure(evaluate->code)) return Cause(sassay::v1::STAGE_EVALUATE, *evaluate);
     if (const sassay::v1::Finding* finding = Conviction(evaluate); finding != nullptr) {

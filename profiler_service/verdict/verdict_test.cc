@@ -116,6 +116,21 @@ TEST(Verdict, CancellationComesBeforeEverything) {
   EXPECT_EQ(Decide(seen).status(), VERDICT_STATUS_CANCELLED);
 }
 
+TEST(Verdict, WhoLostItsWorkersIsNotJudgedByWhatItSawThen) {
+  for (const VerdictCode seen_then : {VERDICT_CODE_OK, VERDICT_CODE_ILLEGAL_ADDRESS, VERDICT_CODE_KERNEL_TIMEOUT}) {
+    Observations seen = Clean();
+    if (seen_then != VERDICT_CODE_OK) seen.evaluate->failure = Failed(seen_then);
+    seen.lost = Failure{VERDICT_CODE_RUNNER_LOST, "the workers were restarted", {}, {}};
+    const Verdict verdict = Decide(seen);
+    EXPECT_EQ(verdict.status(), VERDICT_STATUS_INFRA_ERROR);
+    EXPECT_EQ(verdict.reason(), "the workers were restarted");
+  }
+  Observations refused = Clean();
+  refused.refused = Failed(VERDICT_CODE_PLAN_LIMIT);
+  refused.lost = Failed(VERDICT_CODE_RUNNER_LOST);
+  EXPECT_EQ(Decide(refused).status(), VERDICT_STATUS_REJECTED);
+}
+
 TEST(Verdict, RefusalComesBeforeTheStages) {
   Observations seen = Clean();
   seen.refused = Failure{VERDICT_CODE_PLAN_POINTER_INVALID, "plans[0].steady[1]: past its buffer", {}, {}};

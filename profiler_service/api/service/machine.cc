@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<std::string>> ParseDevices(absl::string_view text) {
       devices.emplace_back(entry);
     } else if (IsNumber(entry) && follows_cuda) {
       devices.push_back(absl::StrCat("cuda:", entry));
-    } else if (absl::StartsWith(entry, "emulated:sm_")) {
+    } else if (absl::StartsWith(entry, "emulated:sm_") && !absl::StrContains(entry, "#")) {
       devices.emplace_back(entry);
     } else {
       return absl::InvalidArgumentError(

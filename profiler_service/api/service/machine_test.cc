@@ -17,7 +17,7 @@ TEST(ParseDevices, ListsAreSpelledOut) {
 }
 
 TEST(ParseDevices, WhatIsNotUnderstoodIsRefused) {
-  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "0", "emulated:sm_90a,1", "cuda:0,,1"}) {
+  for (const char* text : {"", "emulated:sm_90a#1", "gpu", "cuda:", "cuda:x", "0", "emulated:sm_90a,1", "cuda:0,,1"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseDevices(text).status())) << text;
   }
 }

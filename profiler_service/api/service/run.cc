@@ -66,19 +66,13 @@ void WaitForStopSignal() {
   while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR) continue;
 }
 
-ServiceFacts FactsOf(const pipeline::ServicePipeline& pipeline) {
+ServiceFacts FactsOf(pipeline::ServicePipeline& pipeline) {
   ServiceFacts facts;
   facts.capabilities.set_sassay_version(SASSAY_VERSION);
   facts.capabilities.set_rules_version(std::string(verdict::kRulesVersion));
   facts.capabilities.set_provenance_toolkit(pipeline.provenance_toolkit());
-  for (const sassay::v1::DeviceCapability& device : pipeline.devices()) {
-    *facts.capabilities.add_devices() = device;
-    sassay::v1::Gpu& gpu = facts.gpus.emplace_back();
-    const std::string arch = device.archs_size() > 0 ? device.archs(0) : "";
-    gpu.set_uuid(device.uuid().empty() ? absl::StrCat(device.kind(), ":", arch, "#", facts.gpus.size() - 1)
-                                       : device.uuid());
-    gpu.set_model(device.model());
-  }
+  for (const sassay::v1::DeviceCapability& device : pipeline.devices()) *facts.capabilities.add_devices() = device;
+  facts.gpus = pipeline.gpus().List();
   return facts;
 }
 

@@ -29,14 +29,16 @@ class Gpus {
   // other GPU say. Idempotent.
   virtual absl::Status Close(absl::string_view gpu, absl::string_view why) = 0;
   virtual absl::Status Open(absl::string_view gpu) = 0;
-  // Places on all GPUs that are open and work.
+  // How many jobs there may be at once: places on GPUs that are open and work, and those that jobs still have on
+  // others.
   virtual uint32_t open_seats() const = 0;
-  // Called with open_seats whenever it may have changed, on any thread; be quick. At most one listener; an empty one
-  // ends it.
+  // Called with open_seats whenever it may have changed, on any thread, one call after another; be quick, and call
+  // nothing of this interface. At most one listener; an empty one ends it: no call is under way afterwards.
   virtual void OnSeatsChange(std::function<void(uint32_t)> listener) = 0;
   // Ends the GPU's judge, its runners and its spares; jobs that had them are lost attempts. How many runners ended.
   virtual absl::StatusOr<uint32_t> RestartWorkers(absl::string_view gpu, absl::string_view why) = 0;
-  // The two canary kernels, alone on the GPU, which may be closed. Errors as Control.RunCanary's.
+  // The two canary kernels, alone on the GPU, which may be closed. Errors as Control.RunCanary's; DATA_LOSS if the GPU
+  // computed something wrong.
   virtual absl::StatusOr<sassay::v1::RunCanaryResponse> RunCanary(absl::string_view gpu, absl::Duration wait) = 0;
   // How each GPU's workers are, in the order of List.
   virtual std::vector<sassay::v1::GpuPulse> Pulses() const = 0;

@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "profiler_service/admission/admission.h"
 #include "profiler_service/diagnose/diagnosed.h"
@@ -18,6 +20,7 @@
 #include "profiler_service/wire/kill_switch.h"
 #include "profiler_service/wire/runner_pool.h"
 #include "profiler_service/wire/worker.pb.h"
+#include "sassay/v1/control.pb.h"
 
 namespace sassay::pipeline {
 
@@ -31,7 +34,7 @@ class Lane {
   Lane(uint64_t memory_bytes, uint32_t seats) : lease_(memory_bytes), seats_(seats) {}
   virtual ~Lane() = default;
 
-  // "cuda:0", "emulated:sm_90a".
+  // "cuda:GPU-…", "emulated:sm_90a#0": no other lane has the same.
   virtual const std::string& specification() const = 0;
   virtual const sassay::worker::DeviceDescription& device() const = 0;
   // Runners that these workers start die when the switch is pulled.
@@ -49,9 +52,22 @@ class Lane {
   // is the one that the next who asks gets. CANCELLED when the switch (may be null) is pulled.
   virtual absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) = 0;
 
+  // Ends judge, runners and spares, whatever they are doing; who had them is told that they are lost. How many runners
+  // ended. 0 on a lane without processes, as are the next two.
+  virtual uint32_t EndWorkers(absl::string_view why) { return 0; }
+  // The two canary kernels; the caller holds the lease exclusively. Failures as Control.RunCanary's; DATA_LOSS if the
+  // device computed something wrong.
+  virtual absl::StatusOr<sassay::v1::RunCanaryResponse> RunCanary(absl::Time deadline) {
+    return absl::UnavailableError("a lane without processes");
+  }
+  // Fills in what its workers are doing.
+  virtual void FeelPulse(sassay::v1::GpuPulse& pulse) {}
+
   bool emulated() const { return device().kind() == "emulated"; }
   // How observers and earlier attempts call it: "NVIDIA H200 GPU-…".
   std::string label() const;
+  // How Control and the monitor call it: NVML's UUID, or "emulated:sm_90a#0".
+  const std::string& gpu() const { return device().uuid(); }
   DeviceLease& lease() { return lease_; }
   uint32_t seats() const { return seats_; }
 

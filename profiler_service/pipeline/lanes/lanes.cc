@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/steady_time.h"
 #include "spdlog/spdlog.h"
 
@@ -48,7 +49,7 @@ uint32_t Lanes::seats() const {
 }
 
 bool Lanes::Free(size_t index) const {
-  return places_[index].sick.ok() && places_[index].jobs < static_cast<int>(places_[index].lane->seats());
+  return places_[index].takes() && places_[index].jobs < static_cast<int>(places_[index].lane->seats());
 }
 
 size_t Lanes::Best(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier) const {
@@ -56,7 +57,7 @@ size_t Lanes::Best(const std::vector<size_t>& fitting, const std::vector<std::st
     return std::find(earlier.begin(), earlier.end(), places_[index].lane->label()) != earlier.end();
   };
   const bool another = std::any_of(fitting.begin(), fitting.end(),
-                                   [&](size_t index) { return places_[index].sick.ok() && !failed_before(index); });
+                                   [&](size_t index) { return places_[index].takes() && !failed_before(index); });
   size_t best = places_.size();
   for (const size_t index : fitting) {
     if (!Free(index) || (another && failed_before(index))) continue;
@@ -66,13 +67,14 @@ size_t Lanes::Best(const std::vector<size_t>& fitting, const std::vector<std::st
 }
 
 absl::Status Lanes::WhyNone(const std::vector<size_t>& fitting) const {
-  std::string sick;
+  std::vector<std::string> reasons;
   for (const size_t index : fitting) {
     const Place& place = places_[index];
-    if (place.sick.ok()) return absl::DeadlineExceededError("no device became free before the run's deadline");
-    absl::StrAppend(&sick, sick.empty() ? "" : "; ", place.lane->label(), ": ", place.sick.message());
+    if (place.takes()) return absl::DeadlineExceededError("no device became free before the run's deadline");
+    reasons.push_back(place.sick.ok() ? absl::StrCat(place.lane->label(), " is closed: ", *place.closed)
+                                      : absl::StrCat(place.lane->label(), ": ", place.sick.message()));
   }
-  return absl::UnavailableError(absl::StrCat("no device that takes this bundle works: ", sick));
+  return absl::UnavailableError(absl::StrCat("no device that takes this bundle works: ", absl::StrJoin(reasons, "; ")));
 }
 
 absl::StatusOr<Lanes::Seat> Lanes::Take(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier,
@@ -81,7 +83,7 @@ absl::StatusOr<Lanes::Seat> Lanes::Take(const std::vector<size_t>& fitting, cons
   for (;;) {
     if (const size_t best = Best(fitting, earlier); best < places_.size()) {
       ++places_[best].jobs;
-      return Seat(this, best);
+      return Seat(this, best, places_[best].abandoned);
     }
     if (cancelled()) return absl::CancelledError("cancelled while waiting for a device");
     if (SteadyNow() >= deadline) return WhyNone(fitting);
@@ -90,9 +92,66 @@ absl::StatusOr<Lanes::Seat> Lanes::Take(const std::vector<size_t>& fitting, cons
 }
 
 void Lanes::Leave(size_t index) {
+  bool takes;
+  {
+    absl::MutexLock lock(&mutex_);
+    --places_[index].jobs;
+    takes = places_[index].takes();
+    changed_.SignalAll();
+  }
+  if (!takes) TellSeats();
+}
+
+void Lanes::Close(size_t index, absl::string_view why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    Place& place = places_[index];
+    if (!place.closed.has_value()) spdlog::info("{} is closed: {}", place.lane->label(), std::string(why));
+    place.closed = std::string(why);
+  }
+  TellSeats();
+}
+
+void Lanes::Open(size_t index) {
+  {
+    absl::MutexLock lock(&mutex_);
+    Place& place = places_[index];
+    if (place.closed.has_value()) spdlog::info("{} is open again", place.lane->label());
+    place.closed.reset();
+    changed_.SignalAll();
+  }
+  TellSeats();
+}
+
+void Lanes::Abandon(size_t index, absl::string_view why) {
   absl::MutexLock lock(&mutex_);
-  --places_[index].jobs;
-  changed_.SignalAll();
+  ++places_[index].abandoned;
+  places_[index].why_abandoned = std::string(why);
+}
+
+absl::Status Lanes::WhyLost(size_t index, uint64_t abandoned) const {
+  absl::MutexLock lock(&mutex_);
+  const Place& place = places_[index];
+  if (place.abandoned == abandoned) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the workers of ", place.lane->label(), " were restarted: ", place.why_abandoned));
+}
+
+uint32_t Lanes::open_seats() const {
+  absl::MutexLock lock(&mutex_);
+  uint32_t seats = 0;
+  for (const Place& place : places_) seats += place.takes() ? place.lane->seats() : static_cast<uint32_t>(place.jobs);
+  return seats;
+}
+
+void Lanes::OnSeatsChange(std::function<void(uint32_t)> listener) {
+  absl::MutexLock lock(&listener_mutex_);
+  listener_ = std::move(listener);
+}
+
+void Lanes::TellSeats() {
+  absl::MutexLock lock(&listener_mutex_);
+  if (listener_) listener_(open_seats());
 }
 
 int Lanes::jobs(size_t index) const {
@@ -101,12 +160,15 @@ int Lanes::jobs(size_t index) const {
 }
 
 void Lanes::Sick(size_t index, const absl::Status& why) {
-  absl::MutexLock lock(&mutex_);
-  Place& place = places_[index];
-  if (place.sick.ok()) spdlog::error("{} takes nothing for now: {}", place.lane->label(), why.ToString());
-  place.sick = why;
-  place.probe_at = SteadyNow() + probe_every_;
-  changed_.SignalAll();
+  {
+    absl::MutexLock lock(&mutex_);
+    Place& place = places_[index];
+    if (place.sick.ok()) spdlog::error("{} takes nothing for now: {}", place.lane->label(), why.ToString());
+    place.sick = why;
+    place.probe_at = SteadyNow() + probe_every_;
+    changed_.SignalAll();
+  }
+  TellSeats();
 }
 
 size_t Lanes::NextDue() {
@@ -134,12 +196,15 @@ absl::Status Lanes::Probe(Lane& lane) {
 void Lanes::Watch() {
   for (size_t index = NextDue(); index < places_.size(); index = NextDue()) {
     const absl::Status alive = Probe(*places_[index].lane);
-    absl::MutexLock lock(&mutex_);
-    Place& place = places_[index];
-    if (alive.ok()) spdlog::info("{} works again", place.lane->label());
-    place.sick = alive;
-    place.probe_at = SteadyNow() + probe_every_;
-    changed_.SignalAll();
+    {
+      absl::MutexLock lock(&mutex_);
+      Place& place = places_[index];
+      if (alive.ok()) spdlog::info("{} works again", place.lane->label());
+      place.sick = alive;
+      place.probe_at = SteadyNow() + probe_every_;
+      changed_.SignalAll();
+    }
+    TellSeats();
   }
 }
 

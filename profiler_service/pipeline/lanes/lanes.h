@@ -16,8 +16,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "profiler_service/pipeline/lanes/lane.h"
 #include "profiler_service/wire/kill_switch.h"
 
@@ -33,19 +35,24 @@ class Lanes {
   // A job's place on a lane, given back when it is destroyed. Move-only.
   class Seat {
    public:
-    Seat(Seat&& other) noexcept : lanes_(std::exchange(other.lanes_, nullptr)), index_(other.index_) {}
+    Seat(Seat&& other) noexcept
+        : lanes_(std::exchange(other.lanes_, nullptr)), index_(other.index_), abandoned_(other.abandoned_) {}
     Seat& operator=(Seat&&) = delete;
     ~Seat() {
       if (lanes_ != nullptr) lanes_->Leave(index_);
     }
     Lane& lane() const { return lanes_->lane(index_); }
     size_t index() const { return index_; }
+    // OK, or why the job has lost its workers (Lanes::Abandon): whatever it sees from then on says nothing about its
+    // candidate.
+    absl::Status lost() const { return lanes_->WhyLost(index_, abandoned_); }
 
    private:
     friend class Lanes;
-    Seat(Lanes* lanes, size_t index) : lanes_(lanes), index_(index) {}
+    Seat(Lanes* lanes, size_t index, uint64_t abandoned) : lanes_(lanes), index_(index), abandoned_(abandoned) {}
     Lanes* lanes_;
     const size_t index_;
+    const uint64_t abandoned_;
   };
 
   size_t size() const { return places_.size(); }
@@ -54,13 +61,25 @@ class Lanes {
   uint32_t seats() const;
 
   // Waits for a seat on one of `fitting` (indices): the emptiest, and one whose label is among `earlier` (where the job
-  // failed before) only if no other is well. UNAVAILABLE at the deadline if none is well, with the reason;
-  // DEADLINE_EXCEEDED if those that are stayed full; CANCELLED within a moment after `cancelled` says so.
+  // failed before) only if no other takes jobs. UNAVAILABLE at the deadline if none does, with the reason;
+  // DEADLINE_EXCEEDED if those that do stayed full; CANCELLED within a moment after `cancelled` says so.
   absl::StatusOr<Seat> Take(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier,
                             absl::Time deadline, const std::function<bool()>& cancelled) ABSL_LOCKS_EXCLUDED(mutex_);
   // A fresh runner did not come up there.
-  void Sick(size_t index, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Sick(size_t index, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
   int jobs(size_t index) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // A lane that is closed takes no further job; those that have a seat there go on. `why` is what jobs say that find no
+  // other lane. Idempotent; the last `why` stands.
+  void Close(size_t index, absl::string_view why) ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
+  void Open(size_t index) ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
+  // Takes away the workers of the jobs that have a seat there: each gives up at once, and its attempt is lost.
+  void Abandon(size_t index, absl::string_view why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // How many jobs there may be at once: seats of lanes that are open and well, and those that jobs still have on
+  // others.
+  uint32_t open_seats() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // As Gpus::OnSeatsChange.
+  void OnSeatsChange(std::function<void(uint32_t)> listener) ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
 
  private:
   struct Place {
@@ -68,6 +87,11 @@ class Lanes {
     int jobs = 0;
     absl::Status sick;
     absl::Time probe_at = absl::InfinitePast();
+    absl::optional<std::string> closed;  // why
+    uint64_t abandoned = 0;              // how often
+    std::string why_abandoned;           // the last time
+
+    bool takes() const { return sick.ok() && !closed.has_value(); }
   };
 
   bool Free(size_t index) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -75,8 +99,10 @@ class Lanes {
   size_t Best(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WhyNone(const std::vector<size_t>& fitting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Leave(size_t index) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Watch() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status WhyLost(size_t index, uint64_t abandoned) const ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave(size_t index) ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
+  void TellSeats() ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
+  void Watch() ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
   // Waits until a sick lane is due; size() when this object goes away.
   size_t NextDue() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Probe(Lane& lane);
@@ -87,6 +113,9 @@ class Lanes {
   absl::CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   wire::KillSwitch stop_;  // ends a probe under way
+  absl::Mutex listener_mutex_
+      ABSL_ACQUIRED_BEFORE(mutex_);  // held while it is called: one after another, none after its end
+  std::function<void(uint32_t)> listener_ ABSL_GUARDED_BY(listener_mutex_);
   std::thread watcher_;
 };
 

@@ -6,43 +6,13 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "profiler_service/pipeline/testing/named_lane.h"
 
 namespace sassay::pipeline {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
-
-// A device of which only its name and its health matter.
-class NamedLane : public Lane {
- public:
-  explicit NamedLane(const std::string& name) : Lane(1 << 20, 2), name_(name) {
-    device_.set_model("GPU");
-    device_.set_uuid(name);
-  }
-  const std::string& specification() const override { return name_; }
-  const sassay::worker::DeviceDescription& device() const override { return device_; }
-  std::unique_ptr<evaluate::Workers> MakeWorkers(wire::KillSwitch&) override { return nullptr; }
-  absl::StatusOr<diagnose::Diagnosed> Diagnose(sassay::v1::Diagnosis, const wire::CandidateRun&) override {
-    return absl::UnimplementedError("no diagnosis");
-  }
-  absl::StatusOr<sanitize::Sanitization> Sanitize(const sanitize::SanitizeRequest&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status Probe(absl::Time, wire::KillSwitch*) override {
-    ++probes_;
-    return well_ ? absl::OkStatus() : absl::UnavailableError("still dead");
-  }
-
-  std::atomic<bool> well_{false};
-  std::atomic<int> probes_{0};
-
- private:
-  const std::string name_;
-  sassay::worker::DeviceDescription device_;
-};
 
 class LanesTest : public testing::Test {
  protected:
@@ -111,6 +81,72 @@ TEST_F(LanesTest, WaitingEndsWhenTheJobIsCancelled) {
   lanes_->Sick(0, absl::UnavailableError("no context"));
   EXPECT_EQ(lanes_->Take({0}, {}, absl::InfiniteFuture(), [] { return true; }).status().code(),
             absl::StatusCode::kCancelled);
+}
+
+TEST_F(LanesTest, AClosedLaneTakesNothingMoreAndWhoHasASeatThereGoesOn) {
+  const auto seated = Take({0});
+  ASSERT_TRUE(seated.ok());
+  lanes_->Close(0, "incident 7: too hot");
+  EXPECT_TRUE(seated->lost().ok());
+  EXPECT_EQ(lanes_->jobs(0), 1);
+  for (int i = 0; i < 2; ++i) {
+    const auto first = Take({0, 1});
+    ASSERT_TRUE(first.ok());
+    EXPECT_EQ(first->index(), 1u);
+  }
+  const auto none = Take({0});
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(none.status().message()), HasSubstr("GPU a is closed: incident 7: too hot"));
+  lanes_->Open(0);
+  EXPECT_TRUE(Take({0}).ok());
+}
+
+TEST_F(LanesTest, WhereItFailedBeforeAJobGoesIfEveryOtherLaneIsClosed) {
+  lanes_->Close(1, "paused");
+  EXPECT_EQ(Take({0, 1}, {"GPU a"})->index(), 0u);
+}
+
+TEST_F(LanesTest, OpeningALaneWakesWhoWaitsForIt) {
+  lanes_->Close(0, "paused");
+  std::thread opener([this] { lanes_->Open(0); });
+  EXPECT_TRUE(Take({0}, {}, absl::Now() + absl::Seconds(60)).ok());
+  opener.join();
+}
+
+TEST_F(LanesTest, OpenSeatsAreThoseOfLanesThatTakeJobsAndThoseThatJobsStillHave) {
+  std::vector<uint32_t> told;
+  lanes_->OnSeatsChange([&](uint32_t seats) { told.push_back(seats); });
+  {
+    const auto seated = Take({0});
+    lanes_->Close(0, "paused");
+    EXPECT_EQ(lanes_->open_seats(), 5u);
+  }
+  EXPECT_EQ(lanes_->open_seats(), 4u);
+  lanes_->Close(1, "paused");
+  lanes_->Open(0);
+  EXPECT_THAT(told, ElementsAre(5, 4, 2, 4));
+  lanes_->OnSeatsChange({});
+  lanes_->Open(1);
+  EXPECT_EQ(told.size(), 4u);
+}
+
+TEST_F(LanesTest, ASickLanesSeatsAreNotOpenUntilItIsWell) {
+  std::atomic<uint32_t> told{6};
+  lanes_->OnSeatsChange([&](uint32_t seats) { told = seats; });
+  lanes_->Sick(0, absl::UnavailableError("no context"));
+  EXPECT_EQ(told, 4u);
+  named_[0]->well_ = true;
+  while (told != 6) std::this_thread::yield();
+  EXPECT_EQ(lanes_->open_seats(), 6u);
+  lanes_->OnSeatsChange({});
+}
+
+TEST_F(LanesTest, WhoHadASeatWhenTheWorkersWereRestartedHasLostThemAndWhoComesLaterHasNot) {
+  const auto before = Take({0}), elsewhere = Take({1});
+  lanes_->Abandon(0, "a runner hangs");
+  EXPECT_EQ(before->lost().message(), "the workers of GPU a were restarted: a runner hangs");
+  EXPECT_TRUE(elsewhere->lost().ok());
+  EXPECT_TRUE(Take({0})->lost().ok());
 }
 
 }  // namespace
