@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "agent/config/settings.h"
 #include "agent/render/progress.h"
-#include "agent/render/style.h"
+#include "common/terminal/style.h"
 #include "agent/submit/connection.h"
 #include "google/protobuf/message.h"
 #include "sassay/v1/verdict.pb.h"

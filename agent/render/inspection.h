@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "agent/render/style.h"
+#include "common/terminal/style.h"
 #include "sassay/v1/agent.pb.h"
 
 namespace sassay::agent {

@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "agent/render/style.h"
+#include "common/terminal/style.h"
 #include "sassay/v1/events.pb.h"
 
 namespace sassay::agent {

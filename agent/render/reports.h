@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "agent/render/style.h"
+#include "common/terminal/style.h"
 #include "google/protobuf/repeated_field.h"
 #include "sassay/v1/agent.pb.h"
 #include "sassay/v1/workload.pb.h"

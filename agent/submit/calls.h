@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/submit/connection.h"
-#include "agent/submit/stopper.h"
+#include "common/rpc/stopper.h"
 
 namespace sassay::agent {
 

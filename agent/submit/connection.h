@@ -1,56 +1,31 @@
-// The way to one service: address, transport security, token.
+// The way to the Profiler port of one service.
 #ifndef SASSAY_AGENT_SUBMIT_CONNECTION_H_
 #define SASSAY_AGENT_SUBMIT_CONNECTION_H_
-
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
 
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/rpc/secure_channel.h"
 #include "sassay/v1/profiler.grpc.pb.h"
 
 namespace sassay::agent {
 
-// Where and how to connect. Empty: not given.
-struct ConnectionOptions {
-  std::string service = {};     // HOST:PORT or unix:PATH
-  std::string ca_file = {};     // PEM; switches TLS on
-  std::string cert_file = {};   // PEM, with key_file: mutual TLS
-  std::string key_file = {};    // PEM
-  std::string token_file = {};  // first line is the bearer token
-  std::string token = {};       // used if token_file is empty
-  bool insecure = false;        // plaintext although the service is not on this machine
-};
-
-// Whether `service` names this machine ("localhost:1", "127.0.0.1:1", "[::1]:1", "unix:/run/x").
-bool IsLoopback(absl::string_view service);
-
-// One channel and the credentials of each call on it.
-//
-// Security: plaintext only to this machine unless `insecure`; elsewhere TLS, verified against ca_file or the system's
-// authorities. The token travels as "authorization: Bearer …" metadata.
-// Life cycle: Open reads the files and makes the channel; no traffic happens before the first call.
-// Threads: thread-safe.
-// Failure: Open gives INVALID_ARGUMENT for an address without port and for files that cannot be used, naming the flag.
+// A SecureChannel (see there for security and failures) with the agent's stub. Thread-safe.
 class Connection {
  public:
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const ConnectionOptions& options);
 
   v1::Profiler::StubInterface& stub() { return *stub_; }
-  const std::string& service() const { return service_; }
+  const std::string& service() const { return channel_.service(); }
   // A context with the token and, unless infinite, a deadline. One per call.
-  std::unique_ptr<grpc::ClientContext> NewContext(absl::Duration timeout) const;
+  std::unique_ptr<grpc::ClientContext> NewContext(absl::Duration timeout) const { return channel_.NewContext(timeout); }
 
  private:
-  Connection(std::string service, std::string token, std::shared_ptr<grpc::Channel> channel);
+  explicit Connection(SecureChannel channel);
 
-  const std::string service_;
-  const std::string token_;
-  const std::shared_ptr<grpc::Channel> channel_;
+  const SecureChannel channel_;
   const std::unique_ptr<v1::Profiler::StubInterface> stub_;
 };
 

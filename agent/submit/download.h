@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "agent/submit/connection.h"
 #include "agent/submit/retry.h"
-#include "agent/submit/stopper.h"
+#include "common/rpc/stopper.h"
 #include "sassay/v1/diagnosis.pb.h"
 
 namespace sassay::agent {

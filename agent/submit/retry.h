@@ -3,7 +3,7 @@
 #define SASSAY_AGENT_SUBMIT_RETRY_H_
 
 #include "absl/time/time.h"
-#include "agent/submit/stopper.h"
+#include "common/rpc/stopper.h"
 
 namespace sassay::agent {
 

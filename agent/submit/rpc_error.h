@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/rpc/grpc_status.h"
 
 namespace sassay::agent {
 
@@ -17,17 +18,11 @@ inline constexpr int kExitCandidateAtFault = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInfrastructure = 3;
 
-// What the service or the connection said, without gRPC's story of how it tried to connect.
-std::string PlainCause(const grpc::Status& status);
-
 // Same code; the message says what was being done with which service, what the service said, and what to do.
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing, absl::string_view service);
 
 // kExitUsage where the user must change something, kExitInfrastructure where trying again may help.
 int ExitStatusOf(const absl::Status& status);
-
-// Whether a broken call may succeed when it is made again.
-bool WorthRetrying(const grpc::Status& status);
 
 }  // namespace sassay::agent
 

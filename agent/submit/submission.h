@@ -10,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "agent/submit/connection.h"
 #include "agent/submit/retry.h"
-#include "agent/submit/stopper.h"
+#include "common/rpc/stopper.h"
 
 namespace sassay::agent {
 

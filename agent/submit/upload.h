@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "agent/submit/connection.h"
 #include "agent/submit/retry.h"
-#include "agent/submit/stopper.h"
+#include "common/rpc/stopper.h"
 
 namespace sassay::agent {
 

@@ -12,7 +12,7 @@
 #include "agent/cli/session.h"
 #include "agent/submit/connection.h"
 #include "agent/submit/interrupt.h"
-#include "agent/submit/stopper.h"
+#include "common/rpc/stopper.h"
 #include "agent/submit/submission.h"
 
 namespace sassay::agent {

@@ -1,8 +1,8 @@
-#include "agent/submit/stopper.h"
+#include "common/rpc/stopper.h"
 
 #include <grpcpp/client_context.h>
 
-namespace sassay::agent {
+namespace sassay {
 
 void Stopper::Stop() {
   absl::MutexLock lock(&mutex_);
@@ -31,4 +31,4 @@ Stopper::Scope::~Scope() {
   stopper_.contexts_.erase(&context_);
 }
 
-}  // namespace sassay::agent
+}  // namespace sassay

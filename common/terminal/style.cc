@@ -1,8 +1,8 @@
-#include "agent/render/style.h"
+#include "common/terminal/style.h"
 
 #include "absl/strings/str_cat.h"
 
-namespace sassay::agent {
+namespace sassay {
 
 bool WantColor(absl::string_view setting, bool is_terminal, absl::string_view no_color, absl::string_view term) {
   if (setting == "always") return true;
@@ -15,4 +15,4 @@ std::string Style::Wrap(absl::string_view code, absl::string_view text) const {
   return absl::StrCat("\033[", code, "m", text, "\033[0m");
 }
 
-}  // namespace sassay::agent
+}  // namespace sassay

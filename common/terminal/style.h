@@ -1,12 +1,12 @@
 // Colours, only where somebody sees them.
-#ifndef SASSAY_AGENT_RENDER_STYLE_H_
-#define SASSAY_AGENT_RENDER_STYLE_H_
+#ifndef SASSAY_COMMON_TERMINAL_STYLE_H_
+#define SASSAY_COMMON_TERMINAL_STYLE_H_
 
 #include <string>
 
 #include "absl/strings/string_view.h"
 
-namespace sassay::agent {
+namespace sassay {
 
 // Whether to colour: `setting` is auto, always or never; auto asks for a terminal and honours NO_COLOR and TERM=dumb.
 bool WantColor(absl::string_view setting, bool is_terminal, absl::string_view no_color, absl::string_view term);
@@ -28,6 +28,6 @@ class Style {
   bool color_;
 };
 
-}  // namespace sassay::agent
+}  // namespace sassay
 
-#endif  // SASSAY_AGENT_RENDER_STYLE_H_
+#endif  // SASSAY_COMMON_TERMINAL_STYLE_H_

@@ -1,9 +1,9 @@
-#include "agent/render/text.h"
+#include "common/terminal/text.h"
 
-#include "agent/render/style.h"
+#include "common/terminal/style.h"
 #include "gtest/gtest.h"
 
-namespace sassay::agent {
+namespace sassay {
 namespace {
 
 TEST(PrintableTest, DisarmsEscapeSequences) {
@@ -49,4 +49,4 @@ TEST(StyleTest, ColoursOnlyWhereSomebodySeesThem) {
 }
 
 }  // namespace
-}  // namespace sassay::agent
+}  // namespace sassay

@@ -1,6 +1,6 @@
 // Ends calls in flight from another thread: Ctrl-C must not wait for a stream that says nothing.
-#ifndef SASSAY_AGENT_SUBMIT_STOPPER_H_
-#define SASSAY_AGENT_SUBMIT_STOPPER_H_
+#ifndef SASSAY_COMMON_RPC_STOPPER_H_
+#define SASSAY_COMMON_RPC_STOPPER_H_
 
 #include <set>
 
@@ -11,7 +11,7 @@ namespace grpc {
 class ClientContext;
 }
 
-namespace sassay::agent {
+namespace sassay {
 
 // Once stopped, every registered context is cancelled, every wait ends, and contexts registered later are cancelled at
 // once. There is no way back. Thread-safe.
@@ -41,6 +41,6 @@ class Stopper {
   std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace sassay::agent
+}  // namespace sassay
 
-#endif  // SASSAY_AGENT_SUBMIT_STOPPER_H_
+#endif  // SASSAY_COMMON_RPC_STOPPER_H_
