@@ -1,4 +1,4 @@
-// What Prometheus sees of the service.
+// What Prometheus sees of the service: common/metrics/service_metrics.h filled in.
 #ifndef SASSAY_PROFILER_SERVICE_API_SERVICE_METRICS_H_
 #define SASSAY_PROFILER_SERVICE_API_SERVICE_METRICS_H_
 
@@ -9,29 +9,24 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/metrics/endpoint.h"
+#include "common/metrics/metric.h"
 #include "profiler_service/queue/queue.h"
 #include "sassay/v1/verdict.pb.h"
 
 namespace prometheus {
 class Counter;
-class Exposer;
-template <typename T>
-class Family;
 class Histogram;
 class Registry;
 }  // namespace prometheus
 
 namespace sassay::api {
 
-// A number that is asked for at each scrape. One that cannot be had is NaN: nothing is not known to be 0. Those of one
-// name follow each other and differ in their labels.
+// A number that is asked for at each scrape. One that cannot be had is NaN: nothing is not known to be 0.
 struct MetricSource {
-  std::string name;
-  std::string help;
+  const metrics::Metric* metric;
   std::function<absl::StatusOr<double>()> read;
-  // It never falls while the service lives; its name ends in _total.
-  bool counts = false;
-  std::map<std::string, std::string> labels{};
+  std::vector<std::string> labels{};  // one for each of the metric's
 };
 
 // Counters and histograms, fed by the queue's hooks; sources, read when scraped. Labels are bounded: statuses, stages
@@ -52,18 +47,22 @@ class Metrics {
   std::string Text() const;
 
  private:
-  class Sources;
+  struct StageMetrics {
+    prometheus::Histogram* seconds;
+    prometheus::Counter* device_seconds;
+    prometheus::Counter* unavailable;
+  };
   void Observe(const sassay::v1::StageReport& report);
+  void Read(const std::vector<MetricSource>& sources, metrics::Families& families) const;
 
   std::shared_ptr<prometheus::Registry> registry_;
   prometheus::Counter* accepted_;
   prometheus::Counter* retried_;
   prometheus::Counter* store_errors_;
-  prometheus::Family<prometheus::Counter>* refused_;
   std::map<int, prometheus::Counter*> finished_;
-  std::map<int, prometheus::Histogram*> stage_seconds_;
-  std::shared_ptr<Sources> sources_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
+  std::map<int, StageMetrics> stages_;
+  std::shared_ptr<prometheus::Collectable> sources_;
+  std::unique_ptr<metrics::Endpoint> endpoint_;
 };
 
 }  // namespace sassay::api

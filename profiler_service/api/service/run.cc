@@ -22,6 +22,7 @@
 #include "common/base/proto_json.h"
 #include "common/base/scratch.h"
 #include "common/base/status_macros.h"
+#include "common/metrics/service_metrics.h"
 #include "common/process/crash_report.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/tokens.h"
@@ -78,18 +79,14 @@ ServiceFacts FactsOf(pipeline::ServicePipeline& pipeline) {
 
 std::vector<MetricSource> MetricsOf(const pipeline::ServicePipeline& pipeline) {
   std::vector<MetricSource> sources = {
-      {"sassay_judge_deaths_total", "Judges that ended by themselves or could not start",
-       [&pipeline] { return static_cast<double>(pipeline.judge_deaths()); }, true},
-      {"sassay_runner_deaths_total", "Runners that could not start, and spares that died while they waited",
-       [&pipeline] { return static_cast<double>(pipeline.runner_deaths()); }, true}};
+      {&metrics::kJudgeDeaths, [&pipeline] { return static_cast<double>(pipeline.judge_deaths()); }},
+      {&metrics::kRunnerDeaths, [&pipeline] { return static_cast<double>(pipeline.runner_deaths()); }}};
   for (int number = 0; number < sassay::worker::RunMode_ARRAYSIZE; ++number) {
     const auto mode = static_cast<sassay::worker::RunMode>(number);
     if (!sassay::worker::RunMode_IsValid(number) || mode == sassay::worker::RUN_MODE_UNSPECIFIED) continue;
-    sources.push_back({"sassay_runners_started_total",
-                       "Processes that opened a device to run something there",
+    sources.push_back({&metrics::kRunnersStarted,
                        [&pipeline, mode] { return static_cast<double>(pipeline.started_runners().Total(mode)); },
-                       true,
-                       {{"mode", EnumName(mode)}}});
+                       {EnumName(mode)}});
   }
   return sources;
 }

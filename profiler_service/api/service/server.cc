@@ -17,6 +17,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/metrics/service_metrics.h"
 #include "common/process/crash_report.h"
 #include "profiler_service/api/ports/control_port.h"
 #include "profiler_service/api/ports/profiler_port.h"
@@ -111,12 +112,11 @@ struct Server::Parts {
 
   std::vector<MetricSource> Sources() {
     std::vector<MetricSource> sources = {
-        {"sassay_queue_depth", "Submissions that wait", [this] { return Depth(&store::Depths::queued); }},
-        {"sassay_submissions_running", "Submissions that run", [this] { return Depth(&store::Depths::leased); }},
-        {"sassay_paused", "1 while nothing is started", [this] { return queue.pause().has_value() ? 1.0 : 0.0; }},
-        {"sassay_blob_bytes", "Bytes kept for tenants, uploads under way included",
-         [this] { return static_cast<double>(blobs->TotalBytes()); }},
-        {"sassay_open_streams", "Open streams", [this] { return static_cast<double>(streams.count()); }},
+        {&metrics::kQueueDepth, [this] { return Depth(&store::Depths::queued); }},
+        {&metrics::kSubmissionsRunning, [this] { return Depth(&store::Depths::leased); }},
+        {&metrics::kPaused, [this] { return queue.pause().has_value() ? 1.0 : 0.0; }},
+        {&metrics::kBlobBytes, [this] { return static_cast<double>(blobs->TotalBytes()); }},
+        {&metrics::kOpenStreams, [this] { return static_cast<double>(streams.count()); }},
     };
     sources.insert(sources.end(), machine.begin(), machine.end());
     return sources;

@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "common/base/sha256.h"
+#include "common/metrics/metric.h"
 #include "profiler_service/api/service/server_testing.h"
 #include "profiler_service/store/blob_store.h"
 #include "profiler_service/store/sqlite_db.h"
@@ -314,6 +318,7 @@ TEST_F(ServerTest, MetricsCountWhatHappened) {
     report.set_stage(sassay::v1::STAGE_EVALUATE);
     report.set_outcome(sassay::v1::StageReport::PASSED);
     report.set_wall_ns(20'000'000);
+    report.set_device_ns(15'000'000);
     observer.StageFinished(report);
     if (job.attempt == 1) return queue::InfraVerdict(sassay::v1::VERDICT_CODE_RUNNER_LOST, "lost");
     return CorrectVerdict();
@@ -329,8 +334,28 @@ TEST_F(ServerTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("sassay_stage_seconds_bucket{stage=\"EVALUATE\",le=\"0.03\"} 2"));
   EXPECT_THAT(text, HasSubstr("sassay_queue_depth 0"));
   EXPECT_THAT(text, HasSubstr("sassay_blob_bytes 4096"));
-  EXPECT_THAT(text, HasSubstr("# TYPE test_runners_total counter\ntest_runners_total{mode=\"PLAIN\"} 3\n"
-                              "test_runners_total{mode=\"CHECKED\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE sassay_runners_started_total counter\n"
+                              "sassay_runners_started_total{mode=\"PLAIN\"} 3\n"
+                              "sassay_runners_started_total{mode=\"CHECKED\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("sassay_gpu_seconds_total{stage=\"EVALUATE\"} 0.03\n"));
+}
+
+// What is in the table is exported, and nothing else is.
+TEST_F(ServerTest, EveryRowOfTheTableOfMetricsIsExported) {
+  options_.metrics = "127.0.0.1:0";
+  Start();
+  TestClient client = Client();
+  sassay::v1::GetWorkloadResponse unused;
+  client.profiler->GetWorkload(client.Context().get(), {}, &unused);  // refused
+  const std::string text = server_->MetricsText();
+  std::set<std::string> exported, listed;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::ConsumePrefix(&line, "# TYPE ")) exported.insert(std::string(line.substr(0, line.find(' '))));
+  }
+  for (const auto rows : {metrics::ServiceMetrics(), metrics::ProcessMetrics()}) {
+    for (const metrics::Metric* row : rows) listed.insert(std::string(row->name));
+  }
+  EXPECT_EQ(exported, listed);
 }
 
 TEST_F(ServerTest, WhatTheStoreCannotSayIsNotZero) {

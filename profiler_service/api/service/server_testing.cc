@@ -6,6 +6,7 @@
 
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/metrics/service_metrics.h"
 #include "common/workload/catalog.h"
 
 namespace sassay::api {
@@ -122,10 +123,12 @@ absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOption
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));
   ServiceFacts facts;
   facts.capabilities.set_rules_version("test rules");
+  for (const metrics::Metric* deaths : {&metrics::kJudgeDeaths, &metrics::kRunnerDeaths}) {
+    facts.metrics.push_back({deaths, [] { return 1.0; }});
+  }
   facts.gpus.emplace_back().set_uuid("emulated:sm_90a#0");
   for (const auto& [mode, count] : {std::pair("PLAIN", 3.0), std::pair("CHECKED", 2.0)}) {
-    facts.metrics.push_back(
-        {"test_runners_total", "Runners", [count = count] { return count; }, true, {{"mode", mode}}});
+    facts.metrics.push_back({&metrics::kRunnersStarted, [count = count] { return count; }, {mode}});
   }
   return Server::Start(options, std::move(state), runner_, WorkloadCatalog::BuiltIn(), std::move(facts));
 }
