@@ -38,6 +38,7 @@ struct DeviceInfo {
   // What host code asks before it chooses a shape, by the runtime API's name ("cudaDevAttrL2CacheSize"). Empty on an
   // emulated device, which is whatever a plan was captured for.
   std::map<std::string, int64_t> attributes{};
+  uint32_t max_sm_clock_mhz = 0;  // 0 where it is not known
 };
 
 // Memory that another process can map: the judge makes it, the runner maps it.

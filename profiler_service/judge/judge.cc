@@ -124,6 +124,8 @@ absl::Status Judge::Dispatch(const JudgeRequest& request, JudgeReply& reply, std
     }
     case JudgeRequest::kTimeBaseline:
       return TimeBaseline(id, request.time_baseline(), reply);
+    case JudgeRequest::kCanary:
+      return RunCanary(reply);
     case JudgeRequest::kDrop:
       cases_.erase(id);
       baselines_.erase(id);

@@ -127,6 +127,7 @@ class Judge {
   absl::Status Adopt(Case& c);
   absl::Status TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,
                             sassay::worker::JudgeReply& reply);
+  absl::Status RunCanary(sassay::worker::JudgeReply& reply);
   absl::StatusOr<std::shared_ptr<Baseline>> KnownBaseline(const sassay::v1::Workload& workload);
   absl::StatusOr<TimedBaseline*> FindBaseline(uint64_t id, const sassay::worker::TimeBaseline& request,
                                               sassay::worker::JudgeReply& reply);

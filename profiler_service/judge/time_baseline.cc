@@ -1,4 +1,4 @@
-// The part of Judge that times baselines.
+// The part of Judge that takes times: of baselines, and of the canary.
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/workload/definition.h"
+#include "profiler_service/judge/gpu/canary.h"
 #include "profiler_service/judge/judge.h"
 
 namespace sassay::judge {
@@ -115,6 +116,16 @@ absl::Status Judge::TimeBaseline(uint64_t id, const sassay::worker::TimeBaseline
     reply.mutable_block()->set_late(block.late);
     reply.mutable_block()->set_held(true);
   }
+  return absl::OkStatus();
+}
+
+absl::Status Judge::RunCanary(JudgeReply& reply) {
+  if (examiner_ == nullptr) return absl::FailedPreconditionError("a device that runs no kernels of ours has no canary");
+  ASSIGN_OR_RETURN(const std::unique_ptr<gpu::Canary> canary, gpu::Canary::Create(examiner_->kernels()));
+  absl::StatusOr<sassay::v1::RunCanaryResponse> response = canary->Run();
+  if (absl::IsDataLoss(response.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_WRONG_RESULT);
+  RETURN_IF_ERROR(response.status());
+  *reply.mutable_canary() = *std::move(response);
   return absl::OkStatus();
 }
 

@@ -80,6 +80,10 @@ absl::StatusOr<DeviceInfo> Inspect(const Driver& driver, CUdevice device) {
   info.multiprocessors = static_cast<uint32_t>(multiprocessors);
   info.memory_bytes = bytes;
   info.attributes = ShapingAttributes(driver, device);
+  int clock_khz = 0;
+  if (driver.cuDeviceGetAttribute(&clock_khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, device) == CUDA_SUCCESS) {
+    info.max_sm_clock_mhz = static_cast<uint32_t>(clock_khz / 1000);
+  }
   return info;
 }
 

@@ -234,6 +234,37 @@ struct ErrorGuessesPartial {
   uint64_t shifted[kShifts], shiftable[kShifts];
 };
 
+// The canary (canary.h): numbers that both sides know. A is 16 x 16, each B_j 16 x 8, C what the sums begin with; all
+// small enough for every sum to be exact.
+inline constexpr int kCanaryChains = 4;
+SASSAY_HOST_DEVICE constexpr int CanaryA(int row, int k) { return (row * 5 + k * 3) % 7 - 3; }
+SASSAY_HOST_DEVICE constexpr int CanaryB(int j, int k, int column) { return (k * 2 + column * 5 + j * 3) % 5 - 2; }
+SASSAY_HOST_DEVICE constexpr int CanaryC(int row, int column) { return row * 8 + column; }
+// What an element of the answer adds to the check sum.
+SASSAY_HOST_DEVICE constexpr uint64_t CanaryWeighted(int j, int row, int column, int64_t value) {
+  return static_cast<uint64_t>(value) * static_cast<uint64_t>(1 + j * 128 + row * 8 + column);
+}
+SASSAY_HOST_DEVICE constexpr uint64_t CanaryWord(uint64_t index) { return (index + 1) * 0x9E3779B97F4A7C15; }
+
+// sassay_canary_tensor: `rounds` times 2 kCanaryChains products of each warp, and kCanaryChains more.
+struct CanaryTensorArguments {
+  uint64_t partials;
+  uint32_t rounds;
+};
+// sassay_canary_fill: CanaryWord everywhere.
+struct CanaryFillArguments {
+  uint64_t memory, words;
+};
+// sassay_canary_copy: to[i] = from[i] + added, `passes` times.
+struct CanaryCopyArguments {
+  uint64_t from, to, words, added, partials;
+  uint32_t passes;
+};
+// One for each block.
+struct CanaryPartial {
+  uint64_t sum, begin_ns, end_ns;
+};
+
 }  // namespace sassay::judge::gpu
 
 #endif  // SASSAY_PROFILER_SERVICE_JUDGE_GPU_KERNEL_ARGUMENTS_H_
