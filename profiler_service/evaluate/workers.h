@@ -61,6 +61,8 @@ class Workers {
   virtual absl::StatusOr<std::unique_ptr<CandidateRunner>> StartRunner(sassay::worker::RunMode mode,
                                                                        absl::Time deadline) = 0;
   virtual JudgePort& judge() = 0;
+  // The process of the last of these runners on which a candidate went wrong; 0 if it is not known.
+  virtual uint32_t troubled_runner() const { return 0; }
 };
 
 // What every stage that runs a candidate is given.

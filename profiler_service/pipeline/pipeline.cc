@@ -18,6 +18,7 @@
 #include "profiler_service/evaluate/evaluate.h"
 #include "profiler_service/evaluate/judge_case.h"
 #include "profiler_service/evidence/evidence.h"
+#include "profiler_service/pipeline/admit_on_lanes.h"
 #include "profiler_service/pipeline/cancel_watch.h"
 #include "profiler_service/pipeline/cases.h"
 #include "profiler_service/pipeline/chapters/baseline_chapter.h"
@@ -27,6 +28,7 @@
 #include "profiler_service/pipeline/chapters/sanitize_chapter.h"
 #include "profiler_service/pipeline/chapters/timing_chapter.h"
 #include "profiler_service/pipeline/memory_need.h"
+#include "profiler_service/pipeline/witness.h"
 #include "profiler_service/reference_kernels/reference_kernels.h"
 #include "profiler_service/verdict/verdict.h"
 #include "profiler_service/wire/runner_client.h"
@@ -60,7 +62,8 @@ class JobRun {
         baseline_history_(pipeline.baseline_history()),
         job_(job),
         deadline_(SteadyDeadline(job.deadline)),
-        observer_(observer) {}
+        observer_(observer),
+        witness_(pipeline.parts().telemetry, job.submission_id) {}
 
   sassay::v1::Verdict Run() {
     const CancelWatch watch([this] { return !Goes(); }, kill_switch_);
@@ -133,6 +136,7 @@ class JobRun {
       body(report);
       report.set_wall_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(SteadyNow() - start)));
       observer_.StageFinished(report);
+      witness_.StageEnded(report);
     }
     seen_.stages.push_back(report);
   }
@@ -192,26 +196,10 @@ class JobRun {
     return absl::nullopt;
   }
 
-  // For every lane that takes it; once for each kind. Of several refusals, that of a device of its architecture counts.
   absl::optional<Failure> AdmitBundle() {
-    absl::optional<Failure> refusal;
-    std::vector<admission::AdmissionResult> results;
-    for (size_t index = 0; index < lanes_.size(); ++index) {
-      size_t same = 0;
-      while (same < index && !SameKind(lanes_.lane(same), lanes_.lane(index))) ++same;
-      results.push_back(
-          same < index ? results[same]
-                       : admission::Admit(job_.bundle_bytes, workload_, parts_.limits, FactsOf(lanes_.lane(index))));
-      if (auto* admitted = std::get_if<admission::AdmittedBundle>(&results.back()); admitted != nullptr) {
-        admitted_.emplace(index, *admitted);
-        continue;
-      }
-      const auto& rejection = std::get<admission::Rejection>(results.back());
-      if (!refusal.has_value() || refusal->code == sassay::v1::VERDICT_CODE_ARCH_MISMATCH) {
-        refusal = Refusal(rejection.code, rejection.Line());
-      }
-    }
-    if (admitted_.empty()) return refusal;
+    AdmittedOnLanes result = AdmitOnLanes(lanes_, job_.bundle_bytes, workload_, parts_.limits);
+    if (result.admitted.empty()) return result.refusal;
+    admitted_ = std::move(result.admitted);
     bundle_ = admitted_.begin()->second;
     if (const auto vendor = parts_.vendor_kernel(bundle_->bundle()); vendor.has_value()) {
       return Refusal(vendor->code, vendor->Line());
@@ -230,6 +218,7 @@ class JobRun {
     seated_ = &*seat_;
     lane_ = &seat_->lane();
     observer_.SeatTaken(lane_->gpu());
+    witness_.Seated(lane_->gpu());
     bundle_ = admitted_.at(seat_->index());
     admitted_.clear();
     return absl::nullopt;
@@ -338,7 +327,9 @@ class JobRun {
     if (!WantsSanitize()) return false;
     ahead_.emplace();
     RunTools(*ahead_);
-    return !seen_.sanitize->convicting.empty();
+    if (seen_.sanitize->convicting.empty()) return false;
+    witness_.Failed(*first.seen().failure, /*proven=*/true, troubled_);
+    return true;
   }
 
   // `first` is what needs proof; null otherwise. A Status tells why the device could not be had.
@@ -354,6 +345,10 @@ class JobRun {
     evaluate::Evaluation evaluation =
         first == nullptr ? evaluate::Evaluate(context, *seeds_, plan) : evaluate::Prove(context, *seeds_, plan, *first);
     if (!evaluation.passed()) LookAfterDevice(evaluation, alone);
+    if (!evaluation.passed() && Goes()) {
+      troubled_ = workers->troubled_runner();
+      witness_.Failed(*evaluation.seen().failure, first != nullptr || !evaluation.needs_proof(), troubled_);
+    }
     return evaluation;
   }
 
@@ -515,11 +510,13 @@ class JobRun {
     }
     ASSIGN_OR_RETURN(verdict::TimingSeen seen, std::move(first_try));
     if (!seen.failure.has_value() || !evaluate::NeedsProof(*seen.failure)) return seen;
+    witness_.Failed(*seen.failure, /*proven=*/false, lane_->troubled_runner());
     const std::string first = seen.failure->reason;
     seen_.notes.push_back(absl::StrCat("timing: run again: ", first));
     RETURN_IF_ERROR(ProbeDevice());
     ASSIGN_OR_RETURN(seen, TimeOnce());
     if (seen.failure.has_value()) {
+      if (Goes()) witness_.Failed(*seen.failure, /*proven=*/true, lane_->troubled_runner());
       if (MayBeTheDevices(*seen.failure)) ProbeDevice().IgnoreError();
     } else {
       seen.timing = NoTime(absl::StrCat("a fault while timed (", first, ") did not happen again in a fresh runner"));
@@ -531,8 +528,11 @@ class JobRun {
     const BaselineSources baselines{*definition_,          workload_,
                                     AgainstItself(),       reference_.has_value() ? &*reference_ : nullptr,
                                     parts_.trusted_bundle, parts_.limits};
-    return TimeAgainstBaseline(
-        ThisJob(), {baselines, parts_.seeds, evaluated_, parts_.timing_budget, DeviceDeadline(), baseline_history_});
+    ASSIGN_OR_RETURN(verdict::TimingSeen seen,
+                     TimeAgainstBaseline(ThisJob(), {baselines, parts_.seeds, evaluated_, parts_.timing_budget,
+                                                     DeviceDeadline(), baseline_history_}));
+    witness_.Timed(seen.timing);
+    return seen;
   }
 
   bool AgainstItself() const { return job_.request.baseline() == sassay::v1::BASELINE_CHOICE_ITSELF; }
@@ -570,6 +570,7 @@ class JobRun {
   const Job& job_;
   const absl::Time deadline_;  // the job's, by the steady clock
   JobObserver& observer_;
+  Witness witness_;
   wire::KillSwitch kill_switch_;
 
   sassay::v1::Workload workload_;
@@ -583,6 +584,7 @@ class JobRun {
   absl::Duration call_estimate_;
   absl::optional<StageReport> ahead_;          // of the tools that ran before evaluate was over
   absl::Duration evaluated_;                   // device time of all its calls
+  uint32_t troubled_ = 0;                      // process of the runner on which it went wrong; 0 if unknown
   std::vector<evidence::HotInstruction> hot_;  // as evidence counted them
   verdict::Observations seen_;
   std::unique_ptr<wire::RunnerPool::NoRefill> hold_;  // from evidence to the end of timing, of a job that is alone

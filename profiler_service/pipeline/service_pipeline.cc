@@ -12,12 +12,13 @@
 #include "common/toolchain/vendor_libraries.h"
 #include "profiler_service/evidence/disassembly_cache.h"
 #include "profiler_service/pipeline/lanes/process_lane.h"
+#include "profiler_service/pipeline/witness.h"
 #include "profiler_service/wire/gpu_nodes.h"
 
 namespace sassay::pipeline {
 namespace {
 
-constexpr absl::Duration kJudgeStart = absl::Seconds(60);
+constexpr absl::Duration kJudgeStart = absl::Seconds(60), kJudgeSilence = absl::Minutes(3);
 
 absl::StatusOr<std::filesystem::path> Program(const std::filesystem::path& folder, const char* name) {
   std::error_code error;
@@ -121,6 +122,10 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   wire::RunnerPoolOptions pool;
   pool.runner_program = runner.string();
   pool.allow_unsandboxed = options.allow_unsandboxed;
+  pool.live = wire::LiveRunners::Create([hub = options.telemetry](absl::string_view device, wire::Happening happening,
+                                                                  pid_t pid, absl::string_view reason) {
+    TellOfWorker(hub, {std::string(device), "runner", happening, pid, std::string(reason)});
+  });
   service->pool_ = std::make_unique<wire::RunnerPool>(std::move(pool));
   ToolchainSearch search;
   search.cuda_home = options.cuda_home;
@@ -163,7 +168,12 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
     // From here on a GPU is its UUID: indices shift when another one falls off the bus.
     const std::string device = NameOf(given, parts.lanes.size());
     ASSIGN_OR_RETURN(wire::WorkerOptions judge_options, JudgeOptions(options, device));
-    ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge, JudgeSupervisor::Start(judge_options, kJudgeStart));
+    const auto tell = [hub = options.telemetry, device](wire::Happening happening, pid_t pid,
+                                                        absl::string_view reason) {
+      TellOfWorker(hub, {device, "judge", happening, pid, std::string(reason)});
+    };
+    ASSIGN_OR_RETURN(std::unique_ptr<JudgeSupervisor> judge,
+                     JudgeSupervisor::Start(judge_options, kJudgeStart, kJudgeSilence, tell));
     judges_.push_back(judge.get());
     const uint32_t usual = judge->device().kind() == "emulated" ? 2 : 4;
     parts.lanes.push_back(std::make_unique<ProcessLane>(device, std::move(judge), *pool_, tools, options.spares,

@@ -105,11 +105,19 @@ void BoundReply(sassay::worker::RunnerReply& reply) { Bound(reply); }
 
 absl::Status RunnerClient::WaitReady(absl::Time deadline) {
   sassay::worker::RunnerReply reply;
-  ASSIGN_OR_RETURN(std::vector<UniqueFd> descriptors, process_->Receive(reply, deadline));
-  if (!descriptors.empty()) ended_ = std::move(descriptors.front());
+  auto descriptors = process_->Receive(reply, deadline);
   BoundReply(reply);
-  if (!reply.ready()) return absl::UnavailableError(absl::StrCat("the runner could not start: ", reply.message()));
+  absl::Status ready = descriptors.status();
+  if (ready.ok() && !reply.ready()) {
+    ready = absl::UnavailableError(absl::StrCat("the runner could not start: ", reply.message()));
+  }
+  if (!ready.ok() && !absl::IsCancelled(ready) && entry_ != nullptr) {
+    entry_->Lost(Happening::kFailedToStart, ready.message());
+  }
+  RETURN_IF_ERROR(ready);
+  if (!descriptors->empty()) ended_ = std::move(descriptors->front());
   versions_ = reply.versions();
+  if (entry_ != nullptr) entry_->Ready(ended_);
   return absl::OkStatus();
 }
 
@@ -133,12 +141,24 @@ bool RunnerClient::KillAndAwaitEnd(absl::Time deadline) {
 }
 
 absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Ask(const sassay::worker::RunnerRequest& request,
-                                                              absl::Span<const int> descriptors,
-                                                              absl::Duration timeout) {
+                                                              absl::Span<const int> descriptors, absl::Duration due,
+                                                              absl::Duration grace) {
   sassay::worker::RunnerReply reply;
-  RETURN_IF_ERROR(process_->Call(request, descriptors, reply, SteadyNow() + timeout).status());
+  const absl::Time now = SteadyNow();
+  if (entry_ != nullptr) entry_->Asked(now + due);
+  const absl::Status called = process_->Call(request, descriptors, reply, now + due + grace).status();
+  if (entry_ != nullptr) entry_->Asked(absl::InfiniteFuture());
+  if (!called.ok()) NoteLoss(called);
+  RETURN_IF_ERROR(called);
   BoundReply(reply);
+  const bool wrong = reply.outcome() == worker::RUN_OUTCOME_FAULT || reply.outcome() == worker::RUN_OUTCOME_TIMEOUT;
+  if (entry_ != nullptr && wrong) entry_->Troubled();
   return reply;
+}
+
+void RunnerClient::NoteLoss(const absl::Status& status) {
+  if (entry_ == nullptr || absl::IsCancelled(status)) return;
+  entry_->Lost(absl::IsDeadlineExceeded(status) ? Happening::kKilledSilent : Happening::kDied, status.message());
 }
 
 absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Load(const sassay::v1::Bundle& bundle,
@@ -161,7 +181,7 @@ absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Setup(uint64_t poison_
   sassay::worker::RunnerRequest request;
   request.mutable_setup()->set_poison_seed(poison_seed);
   request.mutable_setup()->set_deadline_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(device_deadline)));
-  return Ask(request, {}, device_deadline + kRunnerGrace);
+  return Ask(request, {}, device_deadline, kRunnerGrace);
 }
 
 absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Steady(uint64_t poison_seed, absl::Duration device_deadline,
@@ -170,19 +190,19 @@ absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Steady(uint64_t poison
   if (left_out.has_value()) request.mutable_steady()->set_left_out_launch_plus_one(*left_out + 1);
   request.mutable_steady()->set_poison_seed(poison_seed);
   request.mutable_steady()->set_deadline_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(device_deadline)));
-  return Ask(request, {}, device_deadline + kRunnerGrace);
+  return Ask(request, {}, device_deadline, kRunnerGrace);
 }
 
 absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::WarmUp(const sassay::worker::WarmUp& warm_up) {
   sassay::worker::RunnerRequest request;
   *request.mutable_warm_up() = warm_up;
-  return Ask(request, {}, absl::Nanoseconds(warm_up.deadline_ns()) + kRunnerGrace);
+  return Ask(request, {}, absl::Nanoseconds(warm_up.deadline_ns()), kRunnerGrace);
 }
 
 absl::StatusOr<sassay::worker::RunnerReply> RunnerClient::Time(const sassay::worker::TimeBlock& block) {
   sassay::worker::RunnerRequest request;
   *request.mutable_block() = block;
-  return Ask(request, {}, absl::Nanoseconds(block.deadline_ns()) + kRunnerGrace);
+  return Ask(request, {}, absl::Nanoseconds(block.deadline_ns()), kRunnerGrace);
 }
 
 absl::StatusOr<sassay::v1::Bundle> WithOnlyPlan(const sassay::v1::Bundle& bundle, absl::string_view workload) {

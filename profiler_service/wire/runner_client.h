@@ -8,10 +8,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/base/fd.h"
+#include "profiler_service/wire/live_runners.h"
 #include "profiler_service/wire/worker.pb.h"
 #include "profiler_service/wire/worker_process.h"
 
@@ -40,6 +42,9 @@ class RunnerClient {
 
   explicit RunnerClient(std::unique_ptr<WorkerProcess> process) : process_(std::move(process)) {}
 
+  // From now on whoever watches knows of it. Call before WaitReady.
+  void Register(LiveRunners& runners, absl::string_view device) { entry_ = runners.Add(device, *process_); }
+
   // Waits for the first message of a fresh runner. INFRA outcomes become UNAVAILABLE with the runner's reason.
   absl::Status WaitReady(absl::Time deadline);
   // Whether the device still works, of a runner that has no candidate yet: a kernel of ours runs there. UNAVAILABLE if
@@ -67,13 +72,23 @@ class RunnerClient {
   // Whether it has; false as well where the runner could not say how that is known.
   bool KillAndAwaitEnd(absl::Time deadline);
   WorkerProcess& process() { return *process_; }
+  // Its own process as this one counts; that of its sandbox if it is not registered.
+  pid_t pid() const { return entry_ != nullptr ? entry_->pid() : process_->pid(); }
+  // It was found to have ended while nobody asked it anything.
+  void NoteDeath(absl::string_view reason) {
+    if (entry_ != nullptr) entry_->Lost(Happening::kDied, reason);
+  }
 
  private:
+  // An answer is due after `due`; the runner is given up `grace` later.
   absl::StatusOr<sassay::worker::RunnerReply> Ask(const sassay::worker::RunnerRequest& request,
-                                                  absl::Span<const int> descriptors, absl::Duration timeout);
+                                                  absl::Span<const int> descriptors, absl::Duration due,
+                                                  absl::Duration grace = absl::ZeroDuration());
+  void NoteLoss(const absl::Status& status);
 
   std::unique_ptr<WorkerProcess> process_;
-  UniqueFd ended_;  // readable when it has; not valid where the runner could not say
+  std::unique_ptr<LiveRunners::Entry> entry_;  // null where nobody watches
+  UniqueFd ended_;                             // readable when it has; not valid where the runner could not say
   sassay::v1::Versions versions_;
 };
 

@@ -71,6 +71,7 @@ absl::Status ProveAlive(RunnerClient& spare, absl::Time deadline, KillSwitch* ki
 
 RunnerPoolOptions WithCounter(RunnerPoolOptions options) {
   if (options.started == nullptr) options.started = std::make_shared<StartedRunners>();
+  if (options.live == nullptr) options.live = LiveRunners::Create();
   return options;
 }
 
@@ -108,8 +109,13 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> StartRunner(const RunnerPoolOption
                                                           sassay::worker::RunMode mode, absl::Time deadline,
                                                           KillSwitch* kill_switch) {
   if (options.started != nullptr) options.started->Add(device, mode);
-  ASSIGN_OR_RETURN(auto process, WorkerProcess::Start(RunnerWorkerOptions(options, device, mode)));
-  auto runner = std::make_unique<RunnerClient>(std::move(process));
+  auto process = WorkerProcess::Start(RunnerWorkerOptions(options, device, mode));
+  if (!process.ok() && options.live != nullptr) {
+    options.live->Tell(device, Happening::kFailedToStart, 0, process.status().message());
+  }
+  RETURN_IF_ERROR(process.status());
+  auto runner = std::make_unique<RunnerClient>(*std::move(process));
+  if (options.live != nullptr) runner->Register(*options.live, device);
   const KillSwitch::Guard guard(kill_switch, *runner);
   RETURN_IF_ERROR(runner->WaitReady(std::min(deadline, SteadyNow() + options.start_timeout)));
   return runner;
@@ -143,6 +149,7 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Acquire(absl::string_v
                                                                   KillSwitch* kill_switch) {
   while (auto spare = TakeSpare(Key(std::string(device), mode))) {
     if (spare->process().Alive()) return spare;
+    spare->NoteDeath("it died while it waited");
     Note(std::string(device), absl::UnavailableError("a spare died while it waited")).IgnoreError();
   }
   auto runner = StartRunner(options_, device, mode, deadline, kill_switch);
@@ -198,6 +205,23 @@ std::unique_ptr<RunnerClient> RunnerPool::TakeSpare(const Key& key) {
   shelf->second.spares.pop_back();
   changed_.SignalAll();
   return runner;
+}
+
+uint32_t RunnerPool::EndAll(absl::string_view device, absl::string_view why) {
+  std::vector<std::unique_ptr<RunnerClient>> spares;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto& [key, shelf] : shelves_) {
+      if (key.first != device) continue;
+      for (auto& spare : std::exchange(shelf.spares, {})) spares.push_back(std::move(spare));
+      shelf.retry_at = absl::InfinitePast();
+      shelf.backoff = absl::Seconds(1);
+    }
+  }
+  const uint32_t ended = live().End(device, why);
+  absl::MutexLock lock(&mutex_);
+  changed_.SignalAll();
+  return ended;
 }
 
 void RunnerPool::KillSparesForTest() {

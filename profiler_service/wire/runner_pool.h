@@ -23,6 +23,7 @@
 #include "absl/types/optional.h"
 #include "common/sandbox/sandbox.h"
 #include "profiler_service/wire/kill_switch.h"
+#include "profiler_service/wire/live_runners.h"
 #include "profiler_service/wire/runner_client.h"
 #include "profiler_service/wire/started_runners.h"
 #include "profiler_service/wire/worker.pb.h"
@@ -48,6 +49,8 @@ struct RunnerPoolOptions {
   absl::Duration start_timeout = absl::Seconds(60);
   // Counts every runner that is started with these options, under a tool too. A pool makes one where there is none.
   std::shared_ptr<StartedRunners> started;
+  // Knows every runner that is started with these options while it lives. As above.
+  std::shared_ptr<LiveRunners> live;
 };
 
 // How to start one runner for `device` ("cuda:0", "emulated:sm_90a") in `mode`: argv, environment and sandbox.
@@ -90,12 +93,17 @@ class RunnerPool {
   absl::Status AddFresh(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline,
                         KillSwitch* kill_switch = nullptr);
 
+  // Ends every runner of the device, whoever has it and also under a tool, as LiveRunners::End; spares take their
+  // places anew. How many.
+  uint32_t EndAll(absl::string_view device, absl::string_view why) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Ends the spares as a crash would, without the pool's knowledge.
   void KillSparesForTest();
   // Waits for a spare to be there; whether it came before `deadline`.
   bool AwaitSpareForTest(absl::string_view device, sassay::worker::RunMode mode, absl::Time deadline);
 
   const StartedRunners& started() const { return *options_.started; }
+  LiveRunners& live() const { return *options_.live; }
   // Runners that could not start, and spares that died while they waited.
   uint64_t deaths() const { return deaths_; }
 

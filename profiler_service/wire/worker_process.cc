@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<UniqueFd>> WorkerProcess::Receive(google::protobuf::M
                                                              absl::Time deadline) {
   absl::StatusOr<std::vector<UniqueFd>> received = channel_.Receive(message, deadline);
   // An answer that crossed the kill on its way is no answer any more.
-  if (!received.ok() || killed_) return Explain(received.status());
+  if (!received.ok() || killed_ || taken().has_value()) return Explain(received.status());
   return received;
 }
 
@@ -73,6 +73,9 @@ absl::StatusOr<Channel> WorkerProcess::Listen() const {
 
 absl::Status WorkerProcess::Explain(const absl::Status& status) {
   if (killed_) return absl::CancelledError(absl::StrCat("the ", name_, " was killed on request"));
+  if (const auto why = taken(); why.has_value()) {
+    return absl::UnavailableError(absl::StrCat("the ", name_, " (pid ", pid(), ") was ended: ", *why));
+  }
   if (absl::IsUnavailable(status)) {
     return absl::UnavailableError(absl::StrCat("the ", name_, " (pid ", pid(), ") was lost: ", HowItEnded()));
   }
@@ -96,6 +99,19 @@ bool WorkerProcess::Alive() const {
 void WorkerProcess::Kill() {
   killed_ = true;
   process_.Kill();
+}
+
+void WorkerProcess::TakeAway(absl::string_view why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    taken_ = std::string(why);
+  }
+  process_.Kill();
+}
+
+absl::optional<std::string> WorkerProcess::taken() const {
+  absl::MutexLock lock(&mutex_);
+  return taken_;
 }
 
 absl::StatusOr<ExitReport> WorkerProcess::CloseAndWait(absl::Time deadline) {

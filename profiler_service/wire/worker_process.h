@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
@@ -44,10 +46,10 @@ struct WorkerOptions {
 // A running worker. Destruction kills it with everything it started; it also ends by itself when the service does.
 // Deadlines are SteadyNow's.
 //
-// Threads: one thread calls; Kill from any thread, also during a call, which then returns CANCELLED at once.
-// Failure of Call: CANCELLED after Kill; DEADLINE_EXCEEDED the worker is late (it has been killed); UNAVAILABLE the
-// worker ended by itself, with its name, exit status or signal; DATA_LOSS it sent something that is no reply (it has
-// been killed). After a failure the worker is of no further use.
+// Threads: one thread calls; Kill from any thread, also during a call, which then returns CANCELLED at once, and
+// TakeAway. Failure of Call: CANCELLED after Kill; DEADLINE_EXCEEDED the worker is late (it has been killed);
+// UNAVAILABLE the worker ended by itself, with its name, exit status or signal; DATA_LOSS it sent something that is no
+// reply (it has been killed). After a failure the worker is of no further use.
 class WorkerProcess {
  public:
   // Starts the process; does not wait for its first message. FAILED_PRECONDITION where a sandbox is wanted, the machine
@@ -73,6 +75,8 @@ class WorkerProcess {
   bool Alive() const;
   // SIGKILL to the worker and everything it started. Idempotent.
   void Kill();
+  // The same by somebody other than its user, to whom it is lost: calls return UNAVAILABLE with `why`.
+  void TakeAway(absl::string_view why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for the end of a worker that was told, by closing its channel, that there is no more to do. How it ended, in
   // words; used where the exit status matters (compute-sanitizer). DEADLINE_EXCEEDED (and killed) if it stays.
   absl::StatusOr<ExitReport> CloseAndWait(absl::Time deadline);
@@ -84,11 +88,15 @@ class WorkerProcess {
  private:
   WorkerProcess(std::string name, Subprocess process, Channel channel);
   std::string HowItEnded();
+  // Why it was taken away, if it was.
+  absl::optional<std::string> taken() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string name_;
   Subprocess process_;
   Channel channel_;
   std::atomic<bool> killed_{false};
+  mutable absl::Mutex mutex_;
+  absl::optional<std::string> taken_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sassay::wire

@@ -22,7 +22,7 @@ struct CanaryWork {
   // Launches that are timed of each kernel.
   uint32_t launches = 8;
   // Of the tensor cores: products that each warp makes in one launch, in pairs of kCanaryChains.
-  uint32_t rounds = 10000;
+  uint32_t rounds = 23000;
   // Of the memory: words of eight bytes that each launch copies, more than any L2 holds, and how often.
   uint64_t words = uint64_t{1} << 25;
   uint32_t passes = 18;

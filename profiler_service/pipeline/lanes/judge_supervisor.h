@@ -2,7 +2,10 @@
 #ifndef SASSAY_PROFILER_SERVICE_PIPELINE_LANES_JUDGE_SUPERVISOR_H_
 #define SASSAY_PROFILER_SERVICE_PIPELINE_LANES_JUDGE_SUPERVISOR_H_
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,10 +13,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "profiler_service/evaluate/workers.h"
 #include "profiler_service/wire/kill_switch.h"
+#include "profiler_service/wire/live_runners.h"
 #include "profiler_service/wire/worker.pb.h"
 #include "profiler_service/wire/worker_process.h"
 
@@ -29,10 +34,14 @@ namespace sassay::pipeline {
 // `silence`.
 class JudgeSupervisor : public evaluate::JudgePort {
  public:
+  // Called for every judge that starts, ends or does not start, on whatever thread sees it: quick.
+  using Listener = std::function<void(wire::Happening, pid_t, absl::string_view reason)>;
+
   // Starts the first judge and waits for it: how a service finds out that a device is not there.
   static absl::StatusOr<std::unique_ptr<JudgeSupervisor>> Start(wire::WorkerOptions options,
                                                                 absl::Duration start_timeout,
-                                                                absl::Duration silence = absl::Minutes(3));
+                                                                absl::Duration silence = absl::Minutes(3),
+                                                                Listener listener = nullptr);
   ~JudgeSupervisor() override;
 
   absl::StatusOr<sassay::worker::JudgeReply> Ask(const sassay::worker::JudgeRequest& request,
@@ -46,18 +55,36 @@ class JudgeSupervisor : public evaluate::JudgePort {
   void Drop(uint64_t case_id) override ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t NewCase() override { return ++cases_; }
 
+  // Ends the judge that lives; who waits for its answers is told that it is lost. Another one is started at once.
+  void Restart(absl::string_view why) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For how long it has owed an answer without saying anything at all; zero if it owes none. Where that is longer than
+  // a second it is asked for a sign of life, so that an answer which takes long is not silence; what it does on its
+  // device it does on the thread that answers, which may take some seconds.
+  absl::Duration Silence() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // What the first judge said about its device.
   const sassay::worker::DeviceDescription& device() const { return device_; }
   // Of the judge that lives now; 0 if none does.
   pid_t pid() ABSL_LOCKS_EXCLUDED(mutex_);
   // Judges that ended by themselves, were killed for their silence, or could not start.
-  uint64_t deaths() const { return *deaths_; }
+  uint64_t deaths() const { return witness_->deaths; }
 
  private:
   class Conversation;
 
-  JudgeSupervisor(wire::WorkerOptions options, absl::Duration start_timeout, absl::Duration silence)
-      : options_(std::move(options)), start_timeout_(start_timeout), silence_(silence) {}
+  // What conversations share with their supervisor.
+  struct Witness {
+    std::atomic<uint64_t> deaths{0};
+    Listener listener;
+    void Tell(wire::Happening happening, pid_t pid, absl::string_view reason) const {
+      if (listener) listener(happening, pid, reason);
+    }
+  };
+
+  JudgeSupervisor(wire::WorkerOptions options, absl::Duration start_timeout, absl::Duration silence, Listener listener)
+      : options_(std::move(options)), start_timeout_(start_timeout), silence_(silence) {
+    witness_->listener = std::move(listener);
+  }
   // The judge that lives, or one that a thread of its own starts while this waits.
   absl::StatusOr<std::shared_ptr<Conversation>> Current(absl::Time deadline, wire::KillSwitch* kill_switch)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -66,7 +93,7 @@ class JudgeSupervisor : public evaluate::JudgePort {
 
   const wire::WorkerOptions options_;
   const absl::Duration start_timeout_, silence_;
-  const std::shared_ptr<std::atomic<uint64_t>> deaths_ = std::make_shared<std::atomic<uint64_t>>(0);
+  const std::shared_ptr<Witness> witness_ = std::make_shared<Witness>();
   sassay::worker::DeviceDescription device_;
   std::atomic<uint64_t> cases_{0};
 

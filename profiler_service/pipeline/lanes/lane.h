@@ -60,6 +60,8 @@ class Lane {
   virtual absl::StatusOr<sassay::v1::RunCanaryResponse> RunCanary(absl::Time deadline) {
     return absl::UnavailableError("a lane without processes");
   }
+  // The process of the runner on which a candidate went wrong last; 0 if it is not known.
+  virtual uint32_t troubled_runner() const { return 0; }
   // Fills in what its workers are doing.
   virtual void FeelPulse(sassay::v1::GpuPulse& pulse) {}
 

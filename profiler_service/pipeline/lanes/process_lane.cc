@@ -21,8 +21,9 @@ constexpr absl::Duration kHangEnds = absl::Seconds(5);
 // A runner of the pool within reach of the job's kill switch. Who has seen it hang goes on when it is gone.
 class PooledRunner : public evaluate::CandidateRunner {
  public:
-  PooledRunner(std::unique_ptr<wire::RunnerClient> runner, wire::KillSwitch& kill_switch)
-      : runner_(std::move(runner)), guard_(&kill_switch, *runner_) {}
+  // Where a candidate goes wrong on it, `troubled` becomes its process.
+  PooledRunner(std::unique_ptr<wire::RunnerClient> runner, wire::KillSwitch& kill_switch, uint32_t& troubled)
+      : runner_(std::move(runner)), guard_(&kill_switch, *runner_), troubled_(troubled) {}
 
   ~PooledRunner() override {
     if (hangs_) runner_->KillAndAwaitEnd(SteadyNow() + kHangEnds);
@@ -48,12 +49,15 @@ class PooledRunner : public evaluate::CandidateRunner {
  private:
   absl::StatusOr<RunnerReply> Noted(absl::StatusOr<RunnerReply> reply) {
     hangs_ = reply.ok() && reply->outcome() == sassay::worker::RUN_OUTCOME_TIMEOUT;
+    const bool faulted = reply.ok() && reply->outcome() == sassay::worker::RUN_OUTCOME_FAULT;
+    if (hangs_ || faulted) troubled_ = static_cast<uint32_t>(runner_->pid());
     return reply;
   }
 
   bool hangs_ = false;
   const std::unique_ptr<wire::RunnerClient> runner_;
   const wire::KillSwitch::Guard guard_;  // after the runner, so that it goes first
+  uint32_t& troubled_;
 };
 
 // The judge as one job sees it: waiting ends when the job is cancelled.
@@ -82,15 +86,18 @@ class PooledWorkers : public evaluate::Workers {
   absl::StatusOr<std::unique_ptr<evaluate::CandidateRunner>> StartRunner(RunMode mode, absl::Time deadline) override {
     ASSIGN_OR_RETURN(std::unique_ptr<wire::RunnerClient> runner,
                      pool_.Acquire(specification_, mode, deadline, &kill_switch_));
-    return std::unique_ptr<evaluate::CandidateRunner>(std::make_unique<PooledRunner>(std::move(runner), kill_switch_));
+    return std::unique_ptr<evaluate::CandidateRunner>(
+        std::make_unique<PooledRunner>(std::move(runner), kill_switch_, troubled_));
   }
   evaluate::JudgePort& judge() override { return judge_; }
+  uint32_t troubled_runner() const override { return troubled_; }
 
  private:
   const std::string& specification_;
   JobsJudge judge_;
   wire::RunnerPool& pool_;
   wire::KillSwitch& kill_switch_;
+  uint32_t troubled_ = 0;
 };
 
 // What the judge may hold is not the jobs' to lease.
@@ -146,6 +153,36 @@ absl::Status ProcessLane::Probe(absl::Time deadline, wire::KillSwitch* kill_swit
   std::vector<UniqueFd> none;
   RETURN_IF_ERROR(judge_->Ask(nothing, none, deadline, kill_switch).status());
   return pool_.Confirm(specification_, sassay::worker::RUN_MODE_PLAIN, deadline, kill_switch);
+}
+
+uint32_t ProcessLane::EndWorkers(absl::string_view why) {
+  judge_->Restart(why);
+  return pool_.EndAll(specification_, why);
+}
+
+absl::StatusOr<sassay::v1::RunCanaryResponse> ProcessLane::RunCanary(absl::Time deadline) {
+  const wire::RunnerPool::Quiet quiet(pool_, specification_);
+  sassay::worker::JudgeRequest request;
+  request.set_case_id(judge_->NewCase());
+  request.mutable_canary();
+  std::vector<UniqueFd> none;
+  const auto reply = judge_->Ask(request, none, deadline);
+  if (!reply.ok()) return absl::UnavailableError(reply.status().message());
+  if (reply->trouble() == sassay::worker::JUDGE_TROUBLE_WRONG_RESULT) return absl::DataLossError(reply->error());
+  if (!reply->error().empty()) return absl::UnavailableError(absl::StrCat("no canary: ", reply->error()));
+  return reply->canary();
+}
+
+void ProcessLane::FeelPulse(sassay::v1::GpuPulse& pulse) {
+  pulse.set_judge_pid(static_cast<uint32_t>(judge_->pid()));
+  pulse.set_judge_silent_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(judge_->Silence())));
+  const wire::RunnersSeen runners = pool_.live().Look(specification_);
+  pulse.set_runner_overdue_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(runners.overdue)));
+  for (const pid_t pid : runners.pids) pulse.add_runner_pids(static_cast<uint32_t>(pid));
+}
+
+uint32_t ProcessLane::troubled_runner() const {
+  return static_cast<uint32_t>(pool_.live().last_troubled(specification_));
 }
 
 }  // namespace sassay::pipeline

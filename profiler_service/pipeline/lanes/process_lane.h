@@ -33,6 +33,10 @@ class ProcessLane : public Lane {
   std::unique_ptr<wire::RunnerPool::NoRefill> HoldRefill() override;
   absl::StatusOr<verdict::TimingSeen> Time(const timing::TimingRequest& request) override;
   absl::Status Probe(absl::Time deadline, wire::KillSwitch* kill_switch) override;
+  uint32_t EndWorkers(absl::string_view why) override;
+  absl::StatusOr<sassay::v1::RunCanaryResponse> RunCanary(absl::Time deadline) override;
+  void FeelPulse(sassay::v1::GpuPulse& pulse) override;
+  uint32_t troubled_runner() const override;
 
   JudgeSupervisor& judge() { return *judge_; }
 
