@@ -8,6 +8,8 @@
 namespace sassay {
 
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp& out);
+// Saturates at the ends of what nanoseconds since 1970 can say in 64 bits, whoever wrote the timestamp.
+absl::Time TimeOf(const google::protobuf::Timestamp& timestamp);
 
 }  // namespace sassay
 

@@ -19,7 +19,7 @@ absl::optional<sassay::v1::Event> Subscription::Take() {
   sassay::v1::Event event = *buffer_.front();
   buffer_.pop_front();
   ++next_;
-  ended_ = event.has_verdict();
+  ended_ = event.last();
   return event;
 }
 
@@ -131,7 +131,7 @@ std::vector<std::shared_ptr<Subscription>> EventFeed::WatchersOf(const std::stri
 }
 
 void EventFeed::Publish(const sassay::v1::Event& event) {
-  const auto watchers = WatchersOf(event.submission_id(), event.has_verdict());
+  const auto watchers = WatchersOf(event.submission_id(), event.last());
   if (watchers.empty()) return;
   const auto shared = std::make_shared<const sassay::v1::Event>(event);
   for (const std::shared_ptr<Subscription>& watcher : watchers) watcher->Offer(shared);

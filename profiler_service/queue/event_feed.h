@@ -34,13 +34,13 @@ class Subscription {
   // has. Errors: those of Store::Events.
   absl::StatusOr<absl::optional<sassay::v1::Event>> TryNext() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True after TryNext has returned the verdict: nothing will follow.
+  // True after TryNext has returned an event that is the last one.
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Whether TryNext would return an event that was published after the subscription began.
   bool ready() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // For a watcher who has seen the verdict already.
+  // For a watcher who has seen the last event already.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -3,15 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/proto_time.h"
 #include "common/base/random.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/queue/bounded.h"
 #include "profiler_service/queue/own_verdicts.h"
@@ -24,12 +21,6 @@ using sassay::v1::Event;
 using sassay::v1::ProfileRequest;
 using sassay::v1::Verdict;
 
-constexpr size_t kMaxRequestIdCharacters = 128;
-constexpr size_t kMaxNameCharacters = 512;
-constexpr int kMaxStages = 8;
-// Requests are kept: this bounds what the other limits cannot see, fields that this build does not know.
-constexpr size_t kMaxRequestBytes = 4096;
-constexpr int kOverdueAtOnce = 100;
 constexpr int kEventsOfASubmission = 1000;
 constexpr absl::Duration kBackOff = absl::Milliseconds(500);
 
@@ -43,78 +34,24 @@ absl::StatusOr<absl::Duration> DeadlineOf(const google::protobuf::Duration* give
                    absl::StrReplaceAll(field, {{"_", "-"}}), "), got ", absl::FormatDuration(duration)));
 }
 
-absl::Status CheckDiagnostics(const ProfileRequest& request) {
-  if (!sassay::v1::SanitizePolicy_IsValid(request.sanitize())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sanitize: expected NONE, FAST or FULL, got enum value ", request.sanitize()));
-  }
-  if (!sassay::v1::BaselineChoice_IsValid(request.baseline())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("baseline: expected UNSPECIFIED or ITSELF, got enum value ", request.baseline()));
-  }
-  std::set<int> seen;
-  for (const int diagnosis : request.diagnose()) {
-    if (!sassay::v1::Diagnosis_IsValid(diagnosis) || diagnosis == sassay::v1::DIAGNOSIS_UNSPECIFIED) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("diagnose: expected NCU, HOTSPOTS or DEBUG, got enum value ", diagnosis));
-    }
-    if (!seen.insert(diagnosis).second) {
-      return absl::InvalidArgumentError(absl::StrCat("diagnose: expected each diagnosis once, got ",
-                                                     sassay::v1::Diagnosis_Name(diagnosis), " twice"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
-
-absl::Status CheckRequest(const ProfileRequest& request) {
-  if (request.stages_size() > kMaxStages) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stages: expected each stage once, got ", request.stages_size(), " entries"));
-  }
-  if (request.ByteSizeLong() > kMaxRequestBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the request: expected at most ", kMaxRequestBytes, " bytes, got ", request.ByteSizeLong()));
-  }
-  if (request.request_id().empty() || request.request_id().size() > kMaxRequestIdCharacters) {
-    return absl::InvalidArgumentError(absl::StrCat("request_id: expected 1 to ", kMaxRequestIdCharacters,
-                                                   " characters, unique per intention; got ",
-                                                   request.request_id().size()));
-  }
-  if (!IsSha256Hex(request.bundle_sha256())) {
-    return absl::InvalidArgumentError(absl::StrCat("bundle_sha256: expected 64 lower-case hex digits, got '",
-                                                   absl::CEscape(request.bundle_sha256().substr(0, 80)), "'"));
-  }
-  if (request.workload().empty() || request.workload().size() > kMaxNameCharacters) {
-    return absl::InvalidArgumentError(absl::StrCat("workload: expected 'definition/AXIS=value,...' of at most ",
-                                                   kMaxNameCharacters, " characters, got ", request.workload().size()));
-  }
-  if (request.replay_id().size() > kMaxNameCharacters) {
-    return absl::InvalidArgumentError(absl::StrCat("replay_id: expected at most ", kMaxNameCharacters,
-                                                   " characters, got ", request.replay_id().size()));
-  }
-  for (const int stage : request.stages()) {
-    if (stage < sassay::v1::STAGE_ADMISSION || stage > sassay::v1::STAGE_TIMING) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("stages: expected ADMISSION, EVALUATE, SANITIZE, EVIDENCE or TIMING, got enum value ", stage));
-    }
-  }
-  return CheckDiagnostics(request);
-}
 
 Queue::Queue(store::Store& store, QueueOptions options, QueueHooks hooks)
     : store_(store),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       owner_(absl::StrCat(getpid(), "-", RandomHex(8))),
-      feed_(store) {}
+      feed_(store),
+      finality_(options_.now, [this](const store::Provisional& timing, absl::string_view warning) {
+        SettleTiming(timing, warning);
+      }) {}
 
 Queue::~Queue() {
   Stop();
   if (timekeeper_.joinable()) timekeeper_.join();
-  // Answers come in order: after this one, no callback that knows us is left.
-  store_.Renew({}, absl::InfinitePast()).status().IgnoreError();
+  // Answers come in order: after the first, what was posted has been answered; after the second, what those answers
+  // have posted (SettleTiming). Then no callback that knows us is left.
+  for (int i = 0; i < 2; ++i) store_.Renew({}, absl::InfinitePast()).status().IgnoreError();
 }
 
 absl::Status Queue::Start(PreviousProcess previous) {
@@ -126,12 +63,14 @@ absl::Status Queue::Start(PreviousProcess previous) {
   }
   if (!orphans.empty())
     spdlog::info("recovered {} submissions that were running when the service ended", orphans.size());
-  ASSIGN_OR_RETURN(const absl::optional<store::Pause> pause, store_.GetPause());
-  if (pause.has_value()) {
-    spdlog::warn("paused by {} since {} ({}): nothing is started until ResumeDispatch", pause->actor,
-                 absl::FormatTime(pause->at, absl::UTCTimeZone()), pause->reason);
+  ASSIGN_OR_RETURN(const std::vector<store::Hold> holds, store_.Holds());
+  for (const store::Hold& hold : holds) {
+    if (!hold.gpu.empty()) continue;
+    spdlog::warn("paused by {} since {} ({}): nothing is started until ResumeDispatch", hold.actor,
+                 absl::FormatTime(hold.since, absl::UTCTimeZone()), hold.reason);
+    Remember(hold);
   }
-  Remember(pause);
+  RETURN_IF_ERROR(finality_.Start(store_));
   ASSIGN_OR_RETURN(const store::Depths depths, store_.CountDepths());
   OfferWork(depths.queued);
   timekeeper_ = std::thread([this] { KeepTime(); });
@@ -208,7 +147,7 @@ absl::StatusOr<std::shared_ptr<Subscription>> Queue::Subscribe(const std::string
   std::shared_ptr<Subscription> subscription = feed_.Subscribe(id, after, std::move(on_ready));
   // Looked at again: the verdict may have come before the feed knew of this watcher.
   ASSIGN_OR_RETURN(submission, store_.Get(tenant, id));
-  if (submission.state != store::State::kFinished) return subscription;
+  if (submission.state != store::State::kFinished || submission.provisional) return subscription;
   feed_.Unsubscribe(id, *subscription);
   if (after == submission.last_sequence) subscription->End();
   return subscription;
@@ -218,7 +157,14 @@ void Queue::Publish(const absl::StatusOr<Event>& event) {
   if (!event.ok()) return;
   if (event->has_verdict()) hooks_.finished(event->verdict());
   if (event->has_retrying()) hooks_.retried();
+  if (event->has_timing_settled()) hooks_.settled(event->timing_settled());
+  if (event->has_excluded()) {
+    finality_.Drop(event->submission_id());
+    hooks_.excluded(event->excluded());
+    if (event->excluded().rerun()) OfferWork(1);
+  }
   feed_.Publish(*event);
+  if (event->has_excluded()) exclusions_.Ring();
 }
 
 // ---- work ----
@@ -232,7 +178,13 @@ bool Queue::TakeOffer() {
   absl::MutexLock lock(&mutex_, absl::Condition(this, &Queue::WorkOrStop));
   if (stopping_) return false;
   --offers_;
+  ++acquiring_;
   return true;
+}
+
+void Queue::SetRoom(uint32_t places) {
+  absl::MutexLock lock(&mutex_);
+  room_ = places;
 }
 
 void Queue::BackOff() {
@@ -267,9 +219,15 @@ absl::StatusOr<std::shared_ptr<RunningJob>> Queue::Acquire() {
   });
 }
 
+void Queue::Acquired() {
+  absl::MutexLock lock(&mutex_);
+  --acquiring_;
+}
+
 std::shared_ptr<RunningJob> Queue::Next() {
   while (TakeOffer()) {
     absl::StatusOr<std::shared_ptr<RunningJob>> job = Acquire();
+    Acquired();
     if (job.ok() && *job != nullptr) return *std::move(job);
     if (job.ok()) continue;
     spdlog::error("cannot lease a submission, trying again: {}", job.status().ToString());
@@ -280,31 +238,51 @@ std::shared_ptr<RunningJob> Queue::Next() {
   return nullptr;
 }
 
-absl::Status Queue::Finish(const store::Lease& lease, const Verdict& verdict) {
-  return store::Await<Event>([&](store::Callback<Event> done) {
-           store_.Finish(lease, verdict, [this, done = std::move(done)](absl::StatusOr<Event> event) {
-             Publish(event);
-             done(std::move(event));
+absl::Status Queue::Finish(const store::Lease& lease, const Verdict& verdict, const store::Ending& ending) {
+  using Events = std::vector<Event>;
+  return store::Await<Events>([&](store::Callback<Events> done) {
+           store_.Finish(lease, verdict, ending, [this, ending, done = std::move(done)](absl::StatusOr<Events> events) {
+             if (events.ok()) Publish(*events, ending);
+             done(std::move(events));
            });
          })
       .status();
 }
 
-absl::Status Queue::Return(const store::Lease& lease, absl::string_view reason, store::Ended ended) {
+void Queue::Publish(const std::vector<Event>& finished, const store::Ending& ending) {
+  for (const Event& event : finished) Publish(event);
+  const Event& last = finished.back();
+  if (!last.has_verdict() || last.last()) return;
+  finality_.Add({last.submission_id(), last.verdict().attempt(), ending.gpu, TimeOf(last.verdict().decided_at())});
+  NoteDeadline(finality_.NextDue());
+}
+
+absl::Status Queue::Return(const store::Lease& lease, absl::string_view reason, store::Ended ended,
+                           const store::Ending& ending) {
   return store::Await<Event>([&](store::Callback<Event> done) {
-           store_.Return(lease, reason, ended, options_.now(),
+           store_.Return(lease, reason, ended, ending, options_.now(),
                          [this, done = std::move(done)](absl::StatusOr<Event> event) {
                            Publish(event);
-                           if (event.ok()) OfferWork(1);
+                           if (event.ok() && event->has_retrying()) OfferWork(1);
                            done(std::move(event));
                          });
          })
       .status();
 }
 
-absl::Status Queue::CancelIfPromised(const store::Lease& lease, const absl::Status& attempted) {
+absl::Status Queue::CancelIfPromised(const store::Lease& lease, const absl::Status& attempted,
+                                     const store::Ending& ending) {
   if (!absl::IsFailedPrecondition(attempted)) return attempted;
-  return Finish(lease, CancelledVerdict(lease.submission.request, lease.submission.attempt, options_.now()));
+  return Finish(lease, CancelledVerdict(lease.submission.request, lease.submission.attempt, options_.now()), ending);
+}
+
+bool Queue::MayBeRunAgain(const store::Submission& submission) const {
+  return submission.exclusions < options_.max_exclusions;
+}
+
+store::Ending Queue::EndingOf(const RunningJob& job) const {
+  auto [gpu, seated_at] = job.seat();
+  return {std::move(gpu), seated_at, options_.max_exclusions};
 }
 
 Verdict Queue::Complete(const RunningJob& job, Verdict verdict) const {
@@ -314,37 +292,48 @@ Verdict Queue::Complete(const RunningJob& job, Verdict verdict) const {
   if (unasked) {  // what the stages saw until then stays
     verdict.set_status(sassay::v1::VERDICT_STATUS_INFRA_ERROR);
     verdict.set_code(sassay::v1::VERDICT_CODE_INTERNAL);
-    verdict.set_reason(absl::StrCat("the stages were given up ", absl::FormatDuration(options_.now() - job.deadline()),
-                                    " after run_deadline"));
+    verdict.set_reason(job.interruption() == Interruption::kExcluded
+                           ? "given up because of what the reliability monitor saw on its GPU"
+                           : absl::StrCat("the stages were given up ",
+                                          absl::FormatDuration(options_.now() - job.deadline()),
+                                          " after run_deadline"));
   }
   BoundVerdict(verdict);
   verdict.set_submission_id(submission.id);
   verdict.set_attempt(submission.attempt);
   SetTimestamp(options_.now(), *verdict.mutable_decided_at());
+  finality_.Mark(job.seat().first, verdict);
   return verdict;
 }
 
-absl::Status Queue::Settle(RunningJob& job, const Verdict& verdict) {
+absl::Status Queue::Settle(RunningJob& job, const Verdict& verdict, bool given_up) {
   const store::Lease& lease = job.lease();
+  const store::Ending ending = EndingOf(job);
   const Interruption interruption = job.interruption();
-  if (interruption == Interruption::kStopping) {
-    return CancelIfPromised(lease, Return(lease, "the service was stopped", store::Ended::kStopped));
+  const auto give_back = [&](absl::string_view reason, store::Ended ended) {
+    return CancelIfPromised(lease, Return(lease, reason, ended, ending), ending);
+  };
+  if (interruption == Interruption::kStopping) return give_back("the service was stopped", store::Ended::kStopped);
+  // A verdict that was reached all the same stays, and is excluded by the store.
+  if (interruption == Interruption::kExcluded && given_up && MayBeRunAgain(lease.submission)) {
+    return give_back(verdict.reason(), store::Ended::kExcluded);
   }
   const bool again = interruption == Interruption::kNone && WorthRetrying(verdict) &&
                      lease.submission.failures + 1 < options_.max_attempts;
-  if (again) return CancelIfPromised(lease, Return(lease, verdict.reason(), store::Ended::kFailed));
-  return CancelIfPromised(lease, Finish(lease, verdict));
+  if (again) return give_back(verdict.reason(), store::Ended::kFailed);
+  return CancelIfPromised(lease, Finish(lease, verdict, ending), ending);
 }
 
 void Queue::Conclude(RunningJob& job, Verdict verdict) {
   const std::string id = job.lease().submission.id;
+  const bool given_up = verdict.status() == sassay::v1::VERDICT_STATUS_CANCELLED;
   const Verdict complete = Complete(job, std::move(verdict));
-  absl::Status settled = Settle(job, complete);
+  absl::Status settled = Settle(job, complete, given_up);
   while (absl::IsUnavailable(settled) && !stopping()) {
     spdlog::error("cannot store what became of {}, trying again: {}", id, settled.ToString());
     hooks_.store_failed();
     BackOff();
-    settled = Settle(job, complete);
+    settled = Settle(job, complete, given_up);
   }
   if (!settled.ok()) spdlog::warn("attempt {} of {} publishes nothing: {}", complete.attempt(), id, settled.ToString());
   absl::MutexLock lock(&mutex_);
@@ -354,17 +343,56 @@ void Queue::Conclude(RunningJob& job, Verdict verdict) {
 
 std::vector<std::string> Queue::EarlierDevices(const store::Submission& submission) {
   std::vector<std::string> devices;
-  if (submission.failures == 0) return devices;
+  if (submission.failures == 0 && submission.exclusions == 0) return devices;
   const auto events = store_.Events(submission.id, 0, kEventsOfASubmission);
   if (!events.ok()) return devices;
   std::string current;
   for (const Event& event : *events) {
     if (!event.stage_started().device().empty()) current = event.stage_started().device();
-    if (!event.has_retrying() || current.empty()) continue;
+    if (!(event.has_retrying() || event.has_excluded()) || current.empty()) continue;
     if (std::find(devices.begin(), devices.end(), current) == devices.end()) devices.push_back(current);
     current.clear();
   }
   return devices;
+}
+
+// ---- what the monitor says ----
+
+void Queue::Exclude(const store::BadWindow& window, store::Callback<store::Exclusions> done) {
+  store_.Exclude(window, options_.max_exclusions, options_.now(),
+                 [this, window, done = std::move(done)](absl::StatusOr<store::Exclusions> excluded) {
+                   if (excluded.ok()) {
+                     for (const Event& event : excluded->events) Publish(event);
+                     InterruptIn(window);
+                   }
+                   done(std::move(excluded));
+                 });
+}
+
+// The store knows of the window already: whoever ends before it hears of this is excluded there.
+void Queue::InterruptIn(const store::BadWindow& window) {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [id, job] : running_) {
+    const auto [gpu, seated_at] = job->seat();
+    if (gpu == window.gpu && seated_at < window.to && options_.now() > window.from) {
+      job->Interrupt(Interruption::kExcluded);
+    }
+  }
+}
+
+void Queue::ReportHealth(const sassay::v1::ReportHealthRequest& report) { finality_.Report(report); }
+
+std::shared_ptr<Bell::Ear> Queue::OnExclusions(std::function<void()> on_ring) {
+  return exclusions_.Listen(std::move(on_ring));
+}
+
+void Queue::SettleTiming(const store::Provisional& timing, absl::string_view warning) {
+  store_.SettleTiming(timing.id, timing.attempt, warning, options_.now(), [this, timing](absl::StatusOr<Event> event) {
+    Publish(event);
+    if (!absl::IsUnavailable(event.status())) return;
+    hooks_.store_failed();
+    finality_.Retry(timing);
+  });
 }
 
 void Queue::InterruptAll() {
@@ -378,124 +406,28 @@ size_t Queue::running() const {
   return running_.size();
 }
 
-absl::Status Queue::Pause(const store::Pause& pause) {
-  RETURN_IF_ERROR(store_.SetPause(pause));
+absl::Status Queue::Pause(const store::Hold& pause) {
+  RETURN_IF_ERROR(store_.PlaceHold(pause));
   Remember(pause);
   return absl::OkStatus();
 }
 
 absl::Status Queue::Resume() {
-  RETURN_IF_ERROR(store_.SetPause(absl::nullopt));
+  if (const absl::optional<store::Hold> hold = pause(); hold.has_value()) {
+    RETURN_IF_ERROR(store_.LiftHold("", hold->holder));
+  }
   Remember(absl::nullopt);
   return absl::OkStatus();
 }
 
-void Queue::Remember(absl::optional<store::Pause> pause) {
+void Queue::Remember(absl::optional<store::Hold> pause) {
   absl::MutexLock lock(&mutex_);
   pause_ = std::move(pause);
 }
 
-absl::optional<store::Pause> Queue::pause() const {
+absl::optional<store::Hold> Queue::pause() const {
   absl::MutexLock lock(&mutex_);
   return pause_;
-}
-
-// ---- time ----
-
-absl::Status Queue::TakeBack(const store::Lease& lease, absl::string_view reason, store::Ended ended) {
-  const store::Submission& submission = lease.submission;
-  const uint32_t losses = submission.losses + (ended == store::Ended::kCrashed ? 1 : 0);
-  absl::Status status;
-  if (submission.cancelling) {
-    status = Finish(lease, CancelledVerdict(submission.request, submission.attempt, options_.now()));
-  } else if (ended == store::Ended::kCrashed && losses >= options_.max_losses) {
-    status = Finish(lease, GivenUpVerdict(submission, losses, options_.now()));
-  } else {
-    status = CancelIfPromised(lease, Return(lease, reason, ended));
-  }
-  return absl::IsAborted(status) ? absl::OkStatus() : status;
-}
-
-void Queue::RenewLeases() {
-  std::vector<std::shared_ptr<RunningJob>> jobs;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [id, job] : running_) jobs.push_back(job);
-  }
-  if (jobs.empty()) return;
-  std::vector<store::Lease> leases;
-  leases.reserve(jobs.size());
-  for (const auto& job : jobs) leases.push_back(job->lease());
-  const auto renewals = store_.Renew(leases, options_.now() + options_.lease);
-  if (!renewals.ok()) {
-    spdlog::error("cannot renew {} leases: {}", leases.size(), renewals.status().ToString());
-    return;
-  }
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if ((*renewals)[i] == store::Renewal::kCancelling) jobs[i]->Interrupt(Interruption::kCancelled);
-    if ((*renewals)[i] == store::Renewal::kLost) jobs[i]->Interrupt(Interruption::kLeaseLost);
-    jobs[i]->InterruptIfOverdue();
-  }
-}
-
-void Queue::TakeBackExpired() {
-  const auto expired = store_.LeasesExpiredBy(options_.now());
-  if (!expired.ok()) return;
-  for (const store::Lease& lease : *expired) {
-    const absl::Status status =
-        TakeBack(lease, "the process that ran it was not heard of for too long", store::Ended::kCrashed);
-    if (!status.ok()) {
-      spdlog::error("cannot take back {}: {}", lease.submission.id, status.ToString());
-    }
-  }
-}
-
-void Queue::EndOverdue() {
-  const absl::Time now = options_.now();
-  for (;;) {
-    const auto overdue = store_.PastQueueDeadline(now, kOverdueAtOnce);
-    if (!overdue.ok() || overdue->empty()) return;
-    for (const store::Submission& submission : *overdue) {
-      const absl::Status ended = store::Await<Event>([&](store::Callback<Event> done) {
-                                   store_.FinishQueued(submission.id, QueueDeadlineVerdict(submission, now),
-                                                       [this, done = std::move(done)](absl::StatusOr<Event> event) {
-                                                         Publish(event);
-                                                         done(std::move(event));
-                                                       });
-                                 }).status();
-      if (!ended.ok() && !absl::IsAborted(ended)) return;
-    }
-  }
-}
-
-void Queue::Tick() {
-  RenewLeases();
-  TakeBackExpired();
-  EndOverdue();
-}
-
-absl::Duration Queue::UntilNextTick() {
-  const auto deadline = store_.NextQueueDeadline();
-  const absl::Duration until_deadline = deadline.ok() ? *deadline - options_.now() : absl::InfiniteDuration();
-  return std::clamp(until_deadline, absl::ZeroDuration(), options_.lease / 3);
-}
-
-void Queue::NoteDeadline(absl::Time deadline) {
-  absl::MutexLock lock(&mutex_);
-  earliest_noted_ = std::min(earliest_noted_, deadline);
-  if (deadline < next_tick_) timer_.SignalAll();
-}
-
-void Queue::KeepTime() {
-  while (!stopping()) {
-    Tick();
-    const absl::Duration until_deadline = UntilNextTick();
-    absl::MutexLock lock(&mutex_);
-    // What was noted since the store was asked is not in its answer.
-    const absl::Time now = options_.now();
-    next_tick_ = std::min(now + until_deadline, std::exchange(earliest_noted_, absl::InfiniteFuture()));
-    if (!stopping_ && next_tick_ > now) timer_.WaitWithTimeout(&mutex_, next_tick_ - now);
-  }
 }
 
 }  // namespace sassay::queue

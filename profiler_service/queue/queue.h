@@ -1,13 +1,14 @@
 // The queue: owns a submission's life from "accepted" to its one verdict.
 //
 // The rules live here, the promise to remember in store/. A submission is durable before its client hears "accepted";
-// from then on exactly one verdict follows, whatever dies in between: whoever runs it holds a lease, and a lease that
-// was lost cannot write.
+// from then on exactly one verdict that counts follows, whatever dies in between: whoever runs it holds a lease, and a
+// lease that was lost cannot write. What the monitor excludes does not count, and is run again.
 #ifndef SASSAY_PROFILER_SERVICE_QUEUE_QUEUE_H_
 #define SASSAY_PROFILER_SERVICE_QUEUE_QUEUE_H_
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,9 +23,12 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "profiler_service/queue/bell.h"
 #include "profiler_service/queue/event_feed.h"
+#include "profiler_service/queue/finality.h"
 #include "profiler_service/queue/running_job.h"
 #include "profiler_service/store/store.h"
+#include "sassay/v1/control.pb.h"
 
 namespace sassay::queue {
 
@@ -43,6 +47,8 @@ struct QueueOptions {
   // ran then, most of it innocent, so the number is generous. A process that was killed from outside counts against
   // nothing.
   uint32_t max_losses = 10;
+  // How often a submission is run again because its attempt was excluded. The next exclusion is its last word.
+  uint32_t max_exclusions = 3;
   // Time of day; tests bring their own.
   std::function<absl::Time()> now = absl::Now;
 };
@@ -57,6 +63,8 @@ struct QueueHooks {
   std::function<void()> retried = [] {};
   std::function<void(const sassay::v1::Verdict&)> finished = [](const sassay::v1::Verdict&) {};
   std::function<void(const sassay::v1::StageReport&)> stage_finished = [](const sassay::v1::StageReport&) {};
+  std::function<void(const sassay::v1::Excluded&)> excluded = [](const sassay::v1::Excluded&) {};
+  std::function<void(const sassay::v1::TimingSettled&)> settled = [](const sassay::v1::TimingSettled&) {};
   std::function<void()> store_failed = [] {};
 };
 
@@ -94,13 +102,16 @@ class Queue {
 
   // --- the worker's side ---
 
+  // Hands out no more than `places` at once: what waits for a GPU that takes nothing waits here, with its deadline, and
+  // not in a worker. Without a call there is no bound.
+  void SetRoom(uint32_t places) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for the next submission and leases it. Nothing after Stop.
   std::shared_ptr<RunningJob> Next() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends an attempt with what its runner said: publishes the verdict, or gives the submission back where another
   // attempt may end better. A lost lease publishes nothing.
   void Conclude(RunningJob& job, sassay::v1::Verdict verdict) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The devices on which earlier attempts of a submission ended in trouble, as StageStarted called them, each once;
-  // empty if none did.
+  // The devices on which earlier attempts of a submission ended in trouble or were excluded, as StageStarted called
+  // them, each once; empty if none did.
   std::vector<std::string> EarlierDevices(const store::Submission& submission);
   // Asks every running attempt to give up, and gives the submissions back to the queue as their runners return.
   void InterruptAll() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -109,9 +120,20 @@ class Queue {
   size_t watchers() const { return feed_.watchers(); }
 
   // Hands out nothing until Resume, also after a restart. Running attempts go on. UNAVAILABLE: nothing was changed.
-  absl::Status Pause(const store::Pause& pause) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Pause(const store::Hold& pause) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Resume() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::optional<store::Pause> pause() const ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::optional<store::Hold> pause() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // --- the monitor's side ---
+
+  // Attempts that overlap the window do not count: those with a verdict are excluded and wait for another attempt,
+  // those that run are asked to give up. Answers when that is durable; `done` as Store's.
+  void Exclude(const store::BadWindow& window, store::Callback<store::Exclusions> done) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The monitor's word on its GPUs: until when each was healthy.
+  void ReportHealth(const sassay::v1::ReportHealthRequest& report);
+  const Finality& finality() const { return finality_; }
+  // Rings after each exclusion, of whichever tenant; Store::ExcludedSince tells which.
+  std::shared_ptr<Bell::Ear> OnExclusions(std::function<void()> on_ring);
 
   // What the timekeeper does: renews leases, takes back expired ones, ends what waited too long. Public for tests,
   // which bring their own clock.
@@ -121,22 +143,30 @@ class Queue {
   absl::StatusOr<store::NewSubmission> Prepare(const std::string& tenant,
                                                const sassay::v1::ProfileRequest& request) const;
   void OfferWork(uint64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Remember(absl::optional<store::Pause> pause) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Remember(absl::optional<store::Hold> pause) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WorkOrStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || (!pause_.has_value() && offers_ > 0);
+    return stopping_ || (!pause_.has_value() && offers_ > 0 && running_.size() + acquiring_ < room_);
   }
   bool TakeOffer() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Acquired() ABSL_LOCKS_EXCLUDED(mutex_);
   void BackOff() ABSL_LOCKS_EXCLUDED(mutex_);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Publish(const absl::StatusOr<sassay::v1::Event>& event);
   std::shared_ptr<RunningJob> Register(store::Lease lease) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::shared_ptr<RunningJob>> Acquire();
-  absl::Status Finish(const store::Lease& lease, const sassay::v1::Verdict& verdict);
-  absl::Status Return(const store::Lease& lease, absl::string_view reason, store::Ended ended);
+  absl::Status Finish(const store::Lease& lease, const sassay::v1::Verdict& verdict, const store::Ending& ending);
+  absl::Status Return(const store::Lease& lease, absl::string_view reason, store::Ended ended,
+                      const store::Ending& ending);
+  // The events of a submission that has ended.
+  void Publish(const std::vector<sassay::v1::Event>& finished, const store::Ending& ending);
   // Ends as cancelled what could not be ended or returned otherwise because a cancellation was promised meanwhile.
-  absl::Status CancelIfPromised(const store::Lease& lease, const absl::Status& attempted);
-  absl::Status Settle(RunningJob& job, const sassay::v1::Verdict& verdict);
+  absl::Status CancelIfPromised(const store::Lease& lease, const absl::Status& attempted, const store::Ending& ending);
+  absl::Status Settle(RunningJob& job, const sassay::v1::Verdict& verdict, bool given_up);
+  bool MayBeRunAgain(const store::Submission& submission) const;
+  store::Ending EndingOf(const RunningJob& job) const;
+  void InterruptIn(const store::BadWindow& window) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SettleTiming(const store::Provisional& timing, absl::string_view warning);
   sassay::v1::Verdict Complete(const RunningJob& job, sassay::v1::Verdict verdict) const;
 
   absl::Status TakeBack(const store::Lease& lease, absl::string_view reason, store::Ended ended);
@@ -152,14 +182,19 @@ class Queue {
   const QueueHooks hooks_;
   const std::string owner_;
   EventFeed feed_;
+  Bell exclusions_;
+  Finality finality_;
 
   mutable absl::Mutex mutex_;
   absl::CondVar timer_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupting_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::optional<store::Pause> pause_ ABSL_GUARDED_BY(mutex_);
+  absl::optional<store::Hold> pause_ ABSL_GUARDED_BY(mutex_);
   // At least as many as submissions wait: each offer is worth one try to acquire.
   uint64_t offers_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t room_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<uint32_t>::max();
+  // Offers that were taken and have not become a running job, or nothing, yet.
+  uint32_t acquiring_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time next_tick_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Of the deadlines that were accepted since next_tick_ was set.
   absl::Time earliest_noted_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();

@@ -341,7 +341,7 @@ TEST_F(QueueTest, AWorkerThatWasAsleepTooLongCannotPublish) {
   const std::string id = Submit("ann", "r1");
   const auto sleeper = queue_->Next();
   const auto taken = store::Await<Event>([&](store::Callback<Event> done) {
-    store_->Return(sleeper->lease(), "expired", store::Ended::kCrashed, options_.now(), std::move(done));
+    store_->Return(sleeper->lease(), "expired", store::Ended::kCrashed, {}, options_.now(), std::move(done));
   });
   ASSERT_TRUE(taken.ok());
   queue_->Tick();
@@ -387,7 +387,8 @@ TEST_F(QueueTest, AFullQueueNamesItsFlag) {
 }
 
 TEST_F(QueueTest, APausedQueueHandsOutNothingUntilResumedWhateverHappensBetween) {
-  ASSERT_TRUE(queue_->Pause({options_.now(), "root", "too hot"}).ok());
+  ASSERT_TRUE(
+      queue_->Pause({"", "operator", sassay::v1::GPU_STATE_PAUSED, "too hot", "", options_.now(), "root"}).ok());
   Crash();
   ASSERT_TRUE(queue_->pause().has_value());
   EXPECT_EQ(queue_->pause()->reason, "too hot");

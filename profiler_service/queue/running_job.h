@@ -16,7 +16,7 @@
 namespace sassay::queue {
 
 // Why a runner is asked to give up. The first one stands.
-enum class Interruption { kNone, kCancelled, kLeaseLost, kStopping, kOverdue };
+enum class Interruption { kNone, kCancelled, kLeaseLost, kStopping, kOverdue, kExcluded };
 
 // Thread-safe. Made by Queue::Next, ended by Queue::Conclude.
 class RunningJob : public JobObserver {

@@ -29,12 +29,13 @@ class ForwardingStore : public Store {
   void Append(const Lease& lease, sassay::v1::Event event, Callback<sassay::v1::Event> done) override {
     real_.Append(lease, std::move(event), std::move(done));
   }
-  void Finish(const Lease& lease, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) override {
-    real_.Finish(lease, std::move(verdict), std::move(done));
+  void Finish(const Lease& lease, sassay::v1::Verdict verdict, const Ending& ending,
+              Callback<std::vector<sassay::v1::Event>> done) override {
+    real_.Finish(lease, std::move(verdict), ending, std::move(done));
   }
-  void Return(const Lease& lease, absl::string_view reason, Ended ended, absl::Time now,
+  void Return(const Lease& lease, absl::string_view reason, Ended ended, const Ending& ending, absl::Time now,
               Callback<sassay::v1::Event> done) override {
-    real_.Return(lease, reason, ended, now, std::move(done));
+    real_.Return(lease, reason, ended, ending, now, std::move(done));
   }
   absl::StatusOr<std::vector<Renewal>> Renew(const std::vector<Lease>& leases, absl::Time expires_at) override {
     return real_.Renew(leases, expires_at);
@@ -59,8 +60,37 @@ class ForwardingStore : public Store {
   }
   absl::StatusOr<Depths> CountDepths() override { return real_.CountDepths(); }
   absl::StatusOr<int> Trim(absl::Time before, int limit) override { return real_.Trim(before, limit); }
-  absl::Status SetPause(const absl::optional<Pause>& pause) override { return real_.SetPause(pause); }
-  absl::StatusOr<absl::optional<Pause>> GetPause() override { return real_.GetPause(); }
+  void Exclude(const BadWindow& window, uint32_t max_exclusions, absl::Time now, Callback<Exclusions> done) override {
+    real_.Exclude(window, max_exclusions, now, std::move(done));
+  }
+  absl::Status CloseWindows(absl::string_view gpu, absl::Time now) override { return real_.CloseWindows(gpu, now); }
+  absl::StatusOr<std::vector<ExcludedEvent>> ExcludedSince(absl::string_view tenant, absl::Time from, uint64_t after,
+                                                           int limit) override {
+    return real_.ExcludedSince(tenant, from, after, limit);
+  }
+  absl::StatusOr<uint64_t> LastExcluded() override { return real_.LastExcluded(); }
+  absl::StatusOr<std::vector<Attempt>> AttemptsOn(absl::string_view gpu, absl::Time from, absl::Time to) override {
+    return real_.AttemptsOn(gpu, from, to);
+  }
+  absl::StatusOr<std::vector<Attempt>> AttemptsOf(absl::string_view id) override { return real_.AttemptsOf(id); }
+  void SettleTiming(absl::string_view id, uint32_t attempt, absl::string_view warning, absl::Time now,
+                    Callback<sassay::v1::Event> done) override {
+    real_.SettleTiming(id, attempt, warning, now, std::move(done));
+  }
+  absl::StatusOr<std::vector<Provisional>> Provisionals() override { return real_.Provisionals(); }
+  absl::Status PlaceHold(const Hold& hold) override { return real_.PlaceHold(hold); }
+  absl::Status LiftHold(absl::string_view gpu, absl::string_view holder) override {
+    return real_.LiftHold(gpu, holder);
+  }
+  absl::StatusOr<std::vector<Hold>> Holds() override { return real_.Holds(); }
+  absl::Status RecordIncident(const sassay::v1::Incident& incident) override { return real_.RecordIncident(incident); }
+  absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(absl::Time from, uint64_t after, int limit) override {
+    return real_.IncidentsSince(from, after, limit);
+  }
+  absl::StatusOr<uint64_t> LastIncident() override { return real_.LastIncident(); }
+  absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) override {
+    return real_.Usage(tenant);
+  }
   absl::Status Audit(const AuditRecord& record) override { return real_.Audit(record); }
   absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) override {
     return real_.AuditLog(after, limit);

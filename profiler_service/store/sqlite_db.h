@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -77,8 +78,8 @@ class Db {
 };
 
 // Brings a database to this build's schema, one version at a time and each in a transaction. FAILED_PRECONDITION if it
-// was written by a newer build.
-absl::Status MigrateSchema(Db& db);
+// was written by a newer build. Tests stop at an earlier version, `to`.
+absl::Status MigrateSchema(Db& db, absl::optional<int64_t> to = absl::nullopt);
 
 }  // namespace sassay::store
 

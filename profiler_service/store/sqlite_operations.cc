@@ -3,20 +3,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/store/sqlite_attempts.h"
 #include "profiler_service/store/sqlite_rows.h"
 
 namespace sassay::store::sqlite {
 namespace {
 
 using sassay::v1::Event;
-
-absl::Status InsertEvent(Db& db, const Event& event) {
-  return db.Prepare("INSERT INTO events (id, sequence, event) VALUES (?, ?, ?)")
-      .Bind(event.submission_id())
-      .Bind(static_cast<int64_t>(event.sequence()))
-      .BindBlob(event.SerializeAsString())
-      .Run();
-}
 
 // The submission if `lease` still holds it.
 absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
@@ -29,33 +22,6 @@ absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
 
 absl::Status PromisedToCancel(const Submission& submission) {
   return absl::FailedPreconditionError(absl::StrCat("submission ", submission.id, " was promised to be cancelled"));
-}
-
-absl::StatusOr<Event> AppendNext(Db& db, const Submission& submission, Event event) {
-  event.set_submission_id(submission.id);
-  event.set_sequence(submission.last_sequence + 1);
-  RETURN_IF_ERROR(InsertEvent(db, event));
-  RETURN_IF_ERROR(db.Prepare("UPDATE submissions SET last_sequence = ? WHERE id = ?")
-                      .Bind(static_cast<int64_t>(event.sequence()))
-                      .Bind(submission.id)
-                      .Run());
-  return event;
-}
-
-absl::StatusOr<Event> EndWith(Db& db, const Submission& submission, const sassay::v1::Verdict& verdict) {
-  Event event;
-  *event.mutable_at() = verdict.decided_at();
-  *event.mutable_verdict() = verdict;
-  event.mutable_verdict()->set_submission_id(submission.id);
-  ASSIGN_OR_RETURN(event, AppendNext(db, submission, std::move(event)));
-  RETURN_IF_ERROR(db.Prepare("INSERT INTO verdicts (id, sequence, status, decided_at) VALUES (?, ?, ?, ?)")
-                      .Bind(submission.id)
-                      .Bind(static_cast<int64_t>(event.sequence()))
-                      .Bind(verdict.status())
-                      .Bind(verdict.decided_at().seconds() * 1'000'000'000 + verdict.decided_at().nanos())
-                      .Run());
-  RETURN_IF_ERROR(db.Prepare("UPDATE submissions SET state = 2, owner = '' WHERE id = ?").Bind(submission.id).Run());
-  return event;
 }
 
 absl::StatusOr<Submitted> Earlier(Db& db, const std::string& id) {
@@ -147,6 +113,14 @@ absl::StatusOr<Renewal> RenewOne(Db& db, const Lease& lease, absl::Time expires_
 
 }  // namespace
 
+absl::Status InsertEvent(Db& db, const Event& event) {
+  return db.Prepare("INSERT INTO events (id, sequence, event) VALUES (?, ?, ?)")
+      .Bind(event.submission_id())
+      .Bind(static_cast<int64_t>(event.sequence()))
+      .BindBlob(event.SerializeAsString())
+      .Run();
+}
+
 absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission) {
   ASSIGN_OR_RETURN(const absl::optional<std::string> earlier, FindEarlier(db, submission.tenant, submission.request));
   if (earlier.has_value()) return Earlier(db, *earlier);
@@ -176,35 +150,55 @@ absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, 
 }
 
 absl::StatusOr<Event> Append(Db& db, const Lease& lease, Event event) {
-  ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
+  ASSIGN_OR_RETURN(Submission submission, Held(db, lease));
   return AppendNext(db, submission, std::move(event));
 }
 
-absl::StatusOr<Event> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict) {
-  ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
-  if (submission.cancelling && verdict.status() != sassay::v1::VERDICT_STATUS_CANCELLED) {
-    return PromisedToCancel(submission);
+absl::StatusOr<std::vector<Event>> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict,
+                                          const Ending& ending) {
+  ASSIGN_OR_RETURN(Submission submission, Held(db, lease));
+  const bool cancelled = verdict.status() == sassay::v1::VERDICT_STATUS_CANCELLED;
+  if (submission.cancelling && !cancelled) return PromisedToCancel(submission);
+  const absl::Time ended_at = TimeOf(verdict.decided_at());
+  absl::optional<sassay::v1::Exclusion> exclusion;
+  if (!cancelled) {
+    ASSIGN_OR_RETURN(exclusion, FindWindow(db, ending.gpu, ending.seated_at, ended_at));
   }
-  return EndWith(db, submission, verdict);
+  std::vector<Event> events(1);
+  ASSIGN_OR_RETURN(events[0], EndWith(db, submission, verdict));
+  RETURN_IF_ERROR(RecordFinished(db, submission, verdict, ending));
+  events[0].set_last(!exclusion.has_value() && verdict.timing().status() != sassay::v1::Timing::PROVISIONAL);
+  if (!exclusion.has_value()) return events;
+  const bool rerun = submission.exclusions < ending.max_exclusions;
+  ASSIGN_OR_RETURN(events.emplace_back(), ExcludeVerdict(db, submission, *exclusion, rerun, ended_at));
+  return events;
 }
 
-absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reason, Ended ended, absl::Time now) {
-  ASSIGN_OR_RETURN(const Submission submission, Held(db, lease));
+absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reason, Ended ended, const Ending& ending,
+                             absl::Time now) {
+  ASSIGN_OR_RETURN(Submission submission, Held(db, lease));
   if (submission.cancelling) return PromisedToCancel(submission);
-  Event event;
-  SetTimestamp(now, *event.mutable_at());
-  event.mutable_retrying()->set_reason(reason);
-  event.mutable_retrying()->set_attempt(submission.attempt + 1);
-  ASSIGN_OR_RETURN(event, AppendNext(db, submission, std::move(event)));
+  absl::optional<sassay::v1::Exclusion> exclusion;
+  const bool may_be_excluded = ended == Ended::kExcluded || ended == Ended::kFailed;
+  if (may_be_excluded && submission.exclusions < ending.max_exclusions) {
+    ASSIGN_OR_RETURN(exclusion, FindWindow(db, ending.gpu, ending.seated_at, now));
+  }
+  RETURN_IF_ERROR(RecordLost(db, submission, ending, now));
+  const bool failed = ended == Ended::kFailed && !exclusion.has_value();
   RETURN_IF_ERROR(
       db.Prepare(
             "UPDATE submissions SET state = 0, owner = '', failures = ?, losses = ?, queue_deadline = ? WHERE id = ?")
-          .Bind(submission.failures + (ended == Ended::kFailed ? 1 : 0))
+          .Bind(submission.failures + (failed ? 1 : 0))
           .Bind(LossesAfter(submission, ended))
           .Bind(absl::InfiniteFuture())
           .Bind(submission.id)
           .Run());
-  return event;
+  if (exclusion.has_value()) return MarkExcluded(db, submission, *exclusion, /*rerun=*/true, now);
+  Event event;
+  SetTimestamp(now, *event.mutable_at());
+  event.mutable_retrying()->set_reason(reason);
+  event.mutable_retrying()->set_attempt(submission.attempt + 1);
+  return AppendNext(db, submission, std::move(event));
 }
 
 absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& leases, absl::Time expires_at) {
@@ -218,7 +212,7 @@ absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& lea
 
 absl::StatusOr<Cancellation> Cancel(Db& db, const std::string& tenant, const std::string& id,
                                     const sassay::v1::Verdict& verdict) {
-  ASSIGN_OR_RETURN(const Submission submission, Get(db, tenant, id));
+  ASSIGN_OR_RETURN(Submission submission, Get(db, tenant, id));
   Cancellation answer{submission.state, absl::nullopt};
   if (submission.state == State::kQueued) {
     ASSIGN_OR_RETURN(answer.verdict, EndWith(db, submission, verdict));
@@ -254,20 +248,13 @@ absl::StatusOr<int> Trim(Db& db, absl::Time before, int limit) {
   for (const std::string& id : ids) {
     RETURN_IF_ERROR(db.Prepare("DELETE FROM events WHERE id = ?").Bind(id).Run());
     RETURN_IF_ERROR(db.Prepare("DELETE FROM verdicts WHERE id = ?").Bind(id).Run());
+    RETURN_IF_ERROR(db.Prepare("DELETE FROM provisional WHERE id = ?").Bind(id).Run());
+    RETURN_IF_ERROR(db.Prepare("DELETE FROM exclusions WHERE id = ?").Bind(id).Run());
+    RETURN_IF_ERROR(db.Prepare("DELETE FROM attempts WHERE id = ?").Bind(id).Run());
     RETURN_IF_ERROR(db.Prepare("DELETE FROM submissions WHERE id = ?").Bind(id).Run());
   }
+  RETURN_IF_ERROR(db.Prepare("DELETE FROM windows WHERE until < ?").Bind(before).Run());
   return static_cast<int>(ids.size());
-}
-
-absl::StatusOr<bool> SetPause(Db& db, const absl::optional<Pause>& pause) {
-  RETURN_IF_ERROR(db.Prepare("DELETE FROM pause").Run());
-  if (!pause.has_value()) return true;
-  RETURN_IF_ERROR(db.Prepare("INSERT INTO pause (only, at, actor, reason) VALUES (1, ?, ?, ?)")
-                      .Bind(pause->at)
-                      .Bind(pause->actor)
-                      .Bind(pause->reason)
-                      .Run());
-  return true;
 }
 
 absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record) {

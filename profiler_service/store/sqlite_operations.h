@@ -19,16 +19,22 @@ namespace sassay::store::sqlite {
 absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission);
 absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at);
 absl::StatusOr<sassay::v1::Event> Append(Db& db, const Lease& lease, sassay::v1::Event event);
-absl::StatusOr<sassay::v1::Event> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict);
+absl::StatusOr<std::vector<sassay::v1::Event>> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict,
+                                                      const Ending& ending);
 absl::StatusOr<sassay::v1::Event> Return(Db& db, const Lease& lease, const std::string& reason, Ended ended,
-                                         absl::Time now);
+                                         const Ending& ending, absl::Time now);
 absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& leases, absl::Time expires_at);
 absl::StatusOr<Cancellation> Cancel(Db& db, const std::string& tenant, const std::string& id,
                                     const sassay::v1::Verdict& verdict);
 absl::StatusOr<sassay::v1::Event> FinishQueued(Db& db, const std::string& id, const sassay::v1::Verdict& verdict);
 absl::StatusOr<int> Trim(Db& db, absl::Time before, int limit);
-absl::StatusOr<bool> SetPause(Db& db, const absl::optional<Pause>& pause);
+absl::StatusOr<bool> PlaceHold(Db& db, const Hold& hold);
+absl::StatusOr<bool> LiftHold(Db& db, const std::string& gpu, const std::string& holder);
+absl::StatusOr<bool> RecordIncident(Db& db, const sassay::v1::Incident& incident);
 absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record);
+
+// A step of the others.
+absl::Status InsertEvent(Db& db, const sassay::v1::Event& event);
 
 // Reads, shared with the reading connection.
 absl::StatusOr<Submission> Get(Db& db, absl::string_view tenant, absl::string_view id);
@@ -39,7 +45,10 @@ absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view 
 absl::StatusOr<absl::optional<std::string>> FindEarlier(Db& db, absl::string_view tenant,
                                                         const sassay::v1::ProfileRequest& request);
 absl::StatusOr<Depths> CountDepths(Db& db);
-absl::StatusOr<absl::optional<Pause>> GetPause(Db& db);
+absl::StatusOr<std::vector<Hold>> Holds(Db& db);
+absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(Db& db, absl::Time from, uint64_t after, int limit);
+absl::StatusOr<uint64_t> LastIncident(Db& db);
+absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(Db& db, absl::string_view tenant);
 absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit);
 
 }  // namespace sassay::store::sqlite

@@ -34,6 +34,8 @@ Submission ReadSubmission(const Query& row) {
   submission.cancelling = row.Int(9) != 0;
   submission.last_sequence = static_cast<uint64_t>(row.Int(10));
   submission.failures = static_cast<uint32_t>(row.Int(14));
+  submission.exclusions = static_cast<uint32_t>(row.Int(15));
+  submission.provisional = row.Int(16) != 0;
   return submission;
 }
 
@@ -97,7 +99,10 @@ absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now) {
 }
 
 absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view id, uint64_t after, int limit) {
-  Query query = db.Prepare("SELECT event FROM events WHERE id = ? AND sequence > ? ORDER BY sequence LIMIT ?");
+  Query query = db.Prepare(
+      "SELECT event, sequence = last_sequence AND state = 2 AND NOT EXISTS (SELECT 1 FROM provisional WHERE "
+      "provisional.id = submissions.id) FROM events JOIN submissions USING (id) WHERE id = ? AND sequence > ? ORDER BY "
+      "sequence LIMIT ?");
   query.Bind(id).Bind(static_cast<int64_t>(after)).Bind(limit);
   std::vector<sassay::v1::Event> events;
   for (;;) {
@@ -106,6 +111,7 @@ absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view 
     if (!events.emplace_back().ParseFromString(query.Blob(0))) {
       return absl::DataLossError(absl::StrCat("submission ", id, ": a stored event cannot be read"));
     }
+    events.back().set_last(query.Int(1) != 0);
   }
 }
 
@@ -113,12 +119,6 @@ absl::StatusOr<Depths> CountDepths(Db& db) {
   Query query = db.Prepare("SELECT coalesce(sum(queued), 0), coalesce(sum(leased), 0) FROM tenants");
   RETURN_IF_ERROR(query.Step().status());
   return Depths{static_cast<uint64_t>(query.Int(0)), static_cast<uint64_t>(query.Int(1))};
-}
-
-absl::StatusOr<absl::optional<Pause>> GetPause(Db& db) {
-  Query query = db.Prepare("SELECT at, actor, reason FROM pause");
-  ASSIGN_OR_RETURN(const bool paused, query.Step());
-  return paused ? absl::optional<Pause>(Pause{query.Time(0), query.Text(1), query.Text(2)}) : absl::nullopt;
 }
 
 absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit) {

@@ -11,7 +11,8 @@
 // The columns in the order in which ReadSubmission and ReadLease expect them; followed by a WHERE clause.
 #define SASSAY_SELECT_SUBMISSION                                                                                \
   "SELECT id, tenant, request, state, accepted_at, queue_deadline, run_deadline, attempt, losses, cancelling, " \
-  "last_sequence, owner, epoch, expires_at, failures FROM submissions "
+  "last_sequence, owner, epoch, expires_at, failures, exclusions, (SELECT count(*) FROM provisional WHERE "     \
+  "provisional.id = submissions.id) FROM submissions "
 
 namespace sassay::store::sqlite {
 

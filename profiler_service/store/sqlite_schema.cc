@@ -3,7 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/store/sqlite_attempts.h"
 #include "profiler_service/store/sqlite_db.h"
+#include "sassay/v1/events.pb.h"
 
 namespace sassay::store {
 namespace {
@@ -93,8 +95,97 @@ CREATE TABLE pause (
 );
 CREATE INDEX verdicts_decided ON verdicts (decided_at);
 )sql",
+    // Version 4: attempts, what does not count, who holds which GPU, incidents, usage. A submission that was excluded
+    // is
+    // the one kind of finished one that may be run again; its row in `verdicts` comes back with its next verdict.
+    R"sql(
+ALTER TABLE submissions ADD COLUMN exclusions INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN verdicts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN gpu_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN excluded_verdicts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN excluded_gpu_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN lost_attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN lost_gpu_ns INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE attempts (
+  id TEXT NOT NULL REFERENCES submissions(id),
+  attempt INTEGER NOT NULL,
+  gpu TEXT NOT NULL,
+  seated_at INTEGER NOT NULL,
+  ended_at INTEGER NOT NULL,
+  gpu_ns INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  PRIMARY KEY (id, attempt)
+) WITHOUT ROWID;
+CREATE INDEX attempts_gpu ON attempts (gpu, ended_at);
+CREATE TRIGGER attempts_keep BEFORE UPDATE ON attempts BEGIN SELECT RAISE(ABORT, 'attempts never change'); END;
+
+CREATE TABLE exclusions (
+  place INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL REFERENCES submissions(id),
+  attempt INTEGER NOT NULL,
+  tenant TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  incident TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  rerun INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  UNIQUE (id, attempt)
+);
+CREATE INDEX exclusions_tenant ON exclusions (tenant, place);
+CREATE TRIGGER exclusions_keep BEFORE UPDATE ON exclusions BEGIN SELECT RAISE(ABORT, 'exclusions never change'); END;
+
+CREATE TABLE windows (
+  gpu TEXT NOT NULL,
+  incident TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (gpu, incident, since)
+) WITHOUT ROWID;
+CREATE INDEX windows_until ON windows (gpu, until);
+
+CREATE TABLE provisional (
+  id TEXT PRIMARY KEY REFERENCES submissions(id),
+  attempt INTEGER NOT NULL,
+  gpu TEXT NOT NULL,
+  ended_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+DROP TRIGGER submissions_finished_is_final;
+CREATE TRIGGER submissions_finished_is_final BEFORE UPDATE OF state ON submissions
+WHEN OLD.state = 2 AND NOT (NEW.state = 0 AND EXISTS (
+  SELECT 1 FROM exclusions WHERE id = OLD.id AND attempt = OLD.attempt AND rerun = 1)) BEGIN
+  SELECT RAISE(ABORT, 'a finished submission stays finished');
+END;
+
+CREATE TABLE holds (
+  gpu TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  incident TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  PRIMARY KEY (gpu, holder)
+) WITHOUT ROWID;
+INSERT INTO holds SELECT '', 'operator', 5, reason, '', at, actor FROM pause;
+DROP TABLE pause;
+
+CREATE TABLE incidents (
+  place INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  incident BLOB NOT NULL,
+  UNIQUE (id, revision)
+);
+CREATE TRIGGER incidents_keep BEFORE UPDATE ON incidents BEGIN SELECT RAISE(ABORT, 'incidents are append-only'); END;
+CREATE TRIGGER incidents_stay BEFORE DELETE ON incidents BEGIN SELECT RAISE(ABORT, 'incidents are append-only'); END;
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
+constexpr int64_t kCountsUsage = 4;
 
 absl::StatusOr<int64_t> UserVersion(Db& db) {
   Query query = db.Prepare("PRAGMA user_version");
@@ -102,9 +193,27 @@ absl::StatusOr<int64_t> UserVersion(Db& db) {
   return query.Int(0);
 }
 
+// What version 3 kept of verdicts is what tenants have used, as far as anybody still knows.
+absl::Status CountUsage(Db& db) {
+  Query verdicts = db.Prepare(
+      "SELECT s.tenant, e.event FROM verdicts v JOIN submissions s ON s.id = v.id JOIN events e ON e.id = v.id AND "
+      "e.sequence = v.sequence");
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, verdicts.Step());
+    if (!row) return absl::OkStatus();
+    sassay::v1::Event event;
+    if (!event.ParseFromString(verdicts.Blob(1))) continue;
+    RETURN_IF_ERROR(db.Prepare("UPDATE tenants SET verdicts = verdicts + 1, gpu_ns = gpu_ns + ? WHERE name = ?")
+                        .Bind(static_cast<int64_t>(sqlite::GpuTimeOf(event.verdict())))
+                        .Bind(verdicts.Text(0))
+                        .Run());
+  }
+}
+
 absl::Status Migrate(Db& db, int64_t from) {
   RETURN_IF_ERROR(db.Execute("BEGIN IMMEDIATE"));
   absl::Status status = db.Execute(kMigrations[from]);
+  if (status.ok() && from + 1 == kCountsUsage) status = CountUsage(db);
   if (status.ok()) status = db.Execute(absl::StrCat("PRAGMA user_version=", from + 1).c_str());
   if (status.ok()) return db.Execute("COMMIT");
   db.Execute("ROLLBACK").IgnoreError();
@@ -113,14 +222,14 @@ absl::Status Migrate(Db& db, int64_t from) {
 
 }  // namespace
 
-absl::Status MigrateSchema(Db& db) {
+absl::Status MigrateSchema(Db& db, absl::optional<int64_t> to) {
   ASSIGN_OR_RETURN(const int64_t found, UserVersion(db));
   if (found > kVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("the database has schema version ", found, ", this build knows ", kVersion,
                      ": start the newer profiler-service that wrote it, or choose another --state"));
   }
-  for (int64_t version = found; version < kVersion; ++version) RETURN_IF_ERROR(Migrate(db, version));
+  for (int64_t version = found; version < to.value_or(kVersion); ++version) RETURN_IF_ERROR(Migrate(db, version));
   return absl::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/fd.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/store/sqlite_attempts.h"
 #include "profiler_service/store/sqlite_operations.h"
 #include "profiler_service/store/sqlite_writer.h"
 
@@ -53,15 +54,16 @@ class SqliteStore : public Store {
                         std::move(done));
   }
 
-  void Finish(const Lease& lease, Verdict verdict, Callback<Event> done) override {
-    writer_.Post<Event>([lease, verdict = std::move(verdict)](Db& db) { return sqlite::Finish(db, lease, verdict); },
-                        std::move(done));
+  void Finish(const Lease& lease, Verdict verdict, const Ending& ending, Callback<std::vector<Event>> done) override {
+    writer_.Post<std::vector<Event>>(
+        [lease, verdict = std::move(verdict), ending](Db& db) { return sqlite::Finish(db, lease, verdict, ending); },
+        std::move(done));
   }
 
-  void Return(const Lease& lease, absl::string_view reason, Ended ended, absl::Time now,
+  void Return(const Lease& lease, absl::string_view reason, Ended ended, const Ending& ending, absl::Time now,
               Callback<Event> done) override {
-    writer_.Post<Event>([lease, reason = std::string(reason), ended,
-                         now](Db& db) { return sqlite::Return(db, lease, reason, ended, now); },
+    writer_.Post<Event>([lease, reason = std::string(reason), ended, ending,
+                         now](Db& db) { return sqlite::Return(db, lease, reason, ended, ending, now); },
                         std::move(done));
   }
 
@@ -115,12 +117,71 @@ class SqliteStore : public Store {
     return Write<int>([before, limit](Db& db) { return sqlite::Trim(db, before, limit); });
   }
 
-  absl::Status SetPause(const absl::optional<Pause>& pause) override {
-    return Write<bool>([pause](Db& db) { return sqlite::SetPause(db, pause); }).status();
+  void Exclude(const BadWindow& window, uint32_t max_exclusions, absl::Time now, Callback<Exclusions> done) override {
+    writer_.Post<Exclusions>(
+        [window, max_exclusions, now](Db& db) { return sqlite::Exclude(db, window, max_exclusions, now); },
+        std::move(done));
   }
-  absl::StatusOr<absl::optional<Pause>> GetPause() override {
+  absl::Status CloseWindows(absl::string_view gpu, absl::Time now) override {
+    return Write<bool>([gpu = std::string(gpu), now](Db& db) { return sqlite::CloseWindows(db, gpu, now); }).status();
+  }
+  absl::StatusOr<std::vector<ExcludedEvent>> ExcludedSince(absl::string_view tenant, absl::Time from, uint64_t after,
+                                                           int limit) override {
     absl::MutexLock lock(&mutex_);
-    return sqlite::GetPause(*reader_);
+    return sqlite::ExcludedSince(*reader_, tenant, from, after, limit);
+  }
+  absl::StatusOr<uint64_t> LastExcluded() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::LastExcluded(*reader_);
+  }
+  absl::StatusOr<std::vector<Attempt>> AttemptsOn(absl::string_view gpu, absl::Time from, absl::Time to) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::AttemptsOn(*reader_, gpu, from, to);
+  }
+  absl::StatusOr<std::vector<Attempt>> AttemptsOf(absl::string_view id) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::AttemptsOf(*reader_, id);
+  }
+
+  void SettleTiming(absl::string_view id, uint32_t attempt, absl::string_view warning, absl::Time now,
+                    Callback<Event> done) override {
+    writer_.Post<Event>([id = std::string(id), attempt, warning = std::string(warning),
+                         now](Db& db) { return sqlite::SettleTiming(db, id, attempt, warning, now); },
+                        std::move(done));
+  }
+  absl::StatusOr<std::vector<Provisional>> Provisionals() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::Provisionals(*reader_);
+  }
+
+  absl::Status PlaceHold(const Hold& hold) override {
+    return Write<bool>([hold](Db& db) { return sqlite::PlaceHold(db, hold); }).status();
+  }
+  absl::Status LiftHold(absl::string_view gpu, absl::string_view holder) override {
+    return Write<bool>([gpu = std::string(gpu), holder = std::string(holder)](Db& db) {
+             return sqlite::LiftHold(db, gpu, holder);
+           })
+        .status();
+  }
+  absl::StatusOr<std::vector<Hold>> Holds() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::Holds(*reader_);
+  }
+
+  absl::Status RecordIncident(const sassay::v1::Incident& incident) override {
+    return Write<bool>([incident](Db& db) { return sqlite::RecordIncident(db, incident); }).status();
+  }
+  absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(absl::Time from, uint64_t after, int limit) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::IncidentsSince(*reader_, from, after, limit);
+  }
+  absl::StatusOr<uint64_t> LastIncident() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::LastIncident(*reader_);
+  }
+  absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::Usage(*reader_, tenant);
   }
 
   absl::Status Audit(const AuditRecord& record) override {

@@ -79,6 +79,25 @@ TEST_F(SqliteFile, AFinishedSubmissionCannotBeReopened) {
                   .ok());
   ASSERT_TRUE(db->Execute("UPDATE submissions SET state = 2").ok());
   EXPECT_FALSE(db->Execute("UPDATE submissions SET state = 0").ok());
+  // Not even beside the exclusion of an earlier attempt, or of one that is not run again.
+  ASSERT_TRUE(db->Execute("UPDATE submissions SET attempt = 2").ok());
+  ASSERT_TRUE(db->Execute("INSERT INTO exclusions VALUES (1, 's', 1, 't', 0, 'i', 'r', 1, 1)").ok());
+  EXPECT_FALSE(db->Execute("UPDATE submissions SET state = 0").ok());
+  ASSERT_TRUE(db->Execute("INSERT INTO exclusions VALUES (2, 's', 2, 't', 0, 'i', 'r', 0, 2)").ok());
+  EXPECT_FALSE(db->Execute("UPDATE submissions SET state = 0").ok());
+}
+
+TEST_F(SqliteFile, OneWhoseLastAttemptWasExcludedGoesBackToTheQueueAndNowhereElse) {
+  auto db = *Db::Open(path());
+  ASSERT_TRUE(MigrateSchema(*db).ok());
+  ASSERT_TRUE(db->Execute("INSERT INTO tenants (name) VALUES ('t');"
+                          "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, "
+                          "run_deadline, attempt) VALUES ('s', 't', 'r', x'', 0, 0, 0, 1);"
+                          "UPDATE submissions SET state = 2;"
+                          "INSERT INTO exclusions VALUES (1, 's', 1, 't', 0, 'i', 'r', 1, 1)")
+                  .ok());
+  EXPECT_FALSE(db->Execute("UPDATE submissions SET state = 1").ok());
+  EXPECT_TRUE(db->Execute("UPDATE submissions SET state = 0").ok());
 }
 
 TEST_F(SqliteFile, ADamagedRequestDoesNotHoldUpTheOthers) {
@@ -132,18 +151,69 @@ TEST_F(SqliteFile, TheAuditLogCanBeReadBesideTheService) {
 }
 
 TEST_F(SqliteFile, ADatabaseOfVersionOneIsBroughtUpToDate) {
-  {
-    auto db = *Db::Open(path());
-    ASSERT_TRUE(MigrateSchema(*db).ok());
-    ASSERT_TRUE(db->Execute("DROP TABLE pause").ok());
-    ASSERT_TRUE(db->Execute("DROP INDEX verdicts_decided").ok());
-    ASSERT_TRUE(db->Execute("ALTER TABLE submissions DROP COLUMN failures").ok());
-    ASSERT_TRUE(db->Execute("PRAGMA user_version=1").ok());
-  }
+  ASSERT_TRUE(MigrateSchema(*(*Db::Open(path())), 1).ok());
   const auto store = OpenSqliteStore(path());
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_TRUE((*store)->GetPause().ok());
+  EXPECT_TRUE((*store)->Holds().ok());
   EXPECT_TRUE((*store)->LeasesExpiredBy(absl::InfiniteFuture()).ok());
+}
+
+// A submission of version 3 that has ended: accepted, verdict.
+void FinishInVersionThree(Db& db) {
+  ASSERT_TRUE(db.Execute("INSERT INTO tenants (name) VALUES ('ann');"
+                         "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, "
+                         "run_deadline, last_sequence) VALUES ('s', 'ann', 'r', x'', 0, 0, 0, 2);"
+                         "UPDATE submissions SET state = 2;"
+                         "INSERT INTO verdicts (id, sequence, status, decided_at) VALUES ('s', 2, 1, 0);"
+                         "INSERT INTO pause (only, at, actor, reason) VALUES (1, 5, 'root', 'hot')")
+                  .ok());
+  sassay::v1::Event accepted, verdict;
+  accepted.mutable_accepted();
+  verdict.mutable_verdict()->add_stages()->set_device_ns(70);
+  verdict.mutable_verdict()->add_stages()->set_device_ns(7);
+  for (const auto& [sequence, event] : {std::pair(1, accepted), std::pair(2, verdict)}) {
+    ASSERT_TRUE(db.Prepare("INSERT INTO events (id, sequence, event) VALUES ('s', ?, ?)")
+                    .Bind(sequence)
+                    .BindBlob(event.SerializeAsString())
+                    .Run()
+                    .ok());
+  }
+}
+
+TEST_F(SqliteFile, WhatVersionThreeKeptMeansTheSame) {
+  {
+    auto db = *Db::Open(path());
+    ASSERT_TRUE(MigrateSchema(*db, 3).ok());
+    FinishInVersionThree(*db);
+  }
+  const auto store = *OpenSqliteStore(path());
+  const auto events = *store->Events("s", 0, 10);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_FALSE(events[0].last());
+  EXPECT_TRUE(events[1].last()) << "its verdict is the last event";
+  EXPECT_EQ(store->Usage("ann")->front().gpu_ns(), 77u);
+  EXPECT_EQ(store->Usage("ann")->front().verdicts(), 1u);
+  const auto holds = *store->Holds();
+  ASSERT_EQ(holds.size(), 1u);
+  EXPECT_EQ(holds[0].gpu, "");
+  EXPECT_EQ(holds[0].holder, "operator");
+  EXPECT_EQ(holds[0].actor, "root");
+  EXPECT_EQ(holds[0].reason, "hot");
+  EXPECT_EQ(holds[0].since, absl::FromUnixNanos(5));
+  EXPECT_EQ(holds[0].state, sassay::v1::GPU_STATE_PAUSED);
+}
+
+TEST_F(SqliteFile, AttemptsExclusionsAndIncidentsCannotBeChanged) {
+  auto db = *Db::Open(path());
+  ASSERT_TRUE(MigrateSchema(*db).ok());
+  ASSERT_TRUE(db->Execute("PRAGMA foreign_keys=OFF").ok());
+  ASSERT_TRUE(db->Execute("INSERT INTO attempts VALUES ('s', 1, 'g', 0, 1, 1, 1)").ok());
+  ASSERT_TRUE(db->Execute("INSERT INTO exclusions VALUES (1, 's', 1, 't', 0, 'i', 'r', 1, 2)").ok());
+  ASSERT_TRUE(db->Execute("INSERT INTO incidents VALUES (1, 'i', 1, 0, x'')").ok());
+  EXPECT_FALSE(db->Execute("UPDATE attempts SET gpu_ns = 0").ok());
+  EXPECT_FALSE(db->Execute("UPDATE exclusions SET rerun = 0").ok());
+  EXPECT_FALSE(db->Execute("UPDATE incidents SET revision = 2").ok());
+  EXPECT_FALSE(db->Execute("DELETE FROM incidents").ok());
 }
 
 TEST_F(SqliteFile, MigratingTwiceChangesNothing) {

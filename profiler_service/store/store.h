@@ -19,6 +19,8 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "profiler_service/store/records.h"
+#include "sassay/v1/control.pb.h"
 #include "sassay/v1/events.pb.h"
 #include "sassay/v1/profiler.pb.h"
 #include "sassay/v1/verdict.pb.h"
@@ -64,7 +66,9 @@ struct Submission {
   uint32_t attempt = 0;        // attempts begun
   uint32_t failures = 0;       // attempts that ended in trouble of ours (Ended::kFailed)
   uint32_t losses = 0;         // attempts in a row during which their process crashed (Ended::kCrashed)
+  uint32_t exclusions = 0;     // attempts that do not count because of what a monitor saw
   bool cancelling = false;     // somebody asked to stop
+  bool provisional = false;    // finished, and the timing of its verdict is not final yet
   bool readable = true;        // false: `request` is empty, its bytes cannot be parsed any more
   uint64_t last_sequence = 0;  // of its events
 };
@@ -88,6 +92,8 @@ enum class Ended {
   kCrashed,
   // The attempt came to its end without judging the candidate, because a runner or judge was lost: a failure.
   kFailed,
+  // It was given up because a BadWindow covers it. Nothing counts but the exclusion.
+  kExcluded,
 };
 
 // What a renewal met.
@@ -97,13 +103,6 @@ enum class Renewal { kRenewed, kCancelling, kLost };
 struct Cancellation {
   State state = State::kQueued;               // before the call
   absl::optional<sassay::v1::Event> verdict;  // the event that ended a queued submission
-};
-
-// Nothing is handed out while there is one.
-struct Pause {
-  absl::Time at;
-  std::string actor;
-  std::string reason;
 };
 
 // One line of the audit log.
@@ -155,13 +154,17 @@ class Store {
   // Appends an event of the running attempt; the store gives sequence and submission_id. ABORTED: the lease is lost.
   virtual void Append(const Lease& lease, sassay::v1::Event event, Callback<sassay::v1::Event> done) = 0;
 
-  // Ends a submission. ABORTED: the lease is lost. FAILED_PRECONDITION: a cancellation was promised and the verdict is
-  // not CANCELLED.
-  virtual void Finish(const Lease& lease, sassay::v1::Verdict verdict, Callback<sassay::v1::Event> done) = 0;
+  // Ends an attempt with its verdict, and the submission with it, unless a BadWindow overlaps the attempt: then
+  // Excluded follows, and the submission waits for its next attempt where it may have one. A verdict that is CANCELLED
+  // is never excluded. The events in order. ABORTED: the lease is lost. FAILED_PRECONDITION: a cancellation was
+  // promised and the verdict is not CANCELLED.
+  virtual void Finish(const Lease& lease, sassay::v1::Verdict verdict, const Ending& ending,
+                      Callback<std::vector<sassay::v1::Event>> done) = 0;
 
-  // Gives a submission back to the queue, at its old place, with a Retrying event. ABORTED: the lease is lost.
+  // Gives a submission back to the queue, at its old place, with a Retrying event; with an Excluded event if the
+  // attempt was given up or failed and a BadWindow overlaps it, and then no failure counts. ABORTED: the lease is lost.
   // FAILED_PRECONDITION: a cancellation was promised; Finish it.
-  virtual void Return(const Lease& lease, absl::string_view reason, Ended ended, absl::Time now,
+  virtual void Return(const Lease& lease, absl::string_view reason, Ended ended, const Ending& ending, absl::Time now,
                       Callback<sassay::v1::Event> done) = 0;
 
   // Extends leases; answers one Renewal per lease.
@@ -184,7 +187,8 @@ class Store {
 
   // NOT_FOUND also if it belongs to another tenant.
   virtual absl::StatusOr<Submission> Get(absl::string_view tenant, absl::string_view id) = 0;
-  // Events with sequence > `after`, in order, at most `limit`.
+  // Events with sequence > `after`, in order, at most `limit`. Event.last is true of the last one of a submission that
+  // is finished and settled, as things stand now.
   virtual absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) = 0;
   virtual absl::StatusOr<Depths> CountDepths() = 0;
 
@@ -192,9 +196,44 @@ class Store {
   // answers how many. Their request_ids are free again.
   virtual absl::StatusOr<int> Trim(absl::Time before, int limit) = 0;
 
-  // Durable when it returns; nothing ends the pause.
-  virtual absl::Status SetPause(const absl::optional<Pause>& pause) = 0;
-  virtual absl::StatusOr<absl::optional<Pause>> GetPause() = 0;
+  // Remembers the window (replacing one of the same GPU and incident that was open) and excludes the finished
+  // submissions whose verdict comes of an attempt that overlaps: an Excluded event, and back to the queue unless that
+  // has happened `max_exclusions` times before. An attempt is excluded once, by whichever window comes first. What runs
+  // meanwhile is excluded when it ends (Finish, Return).
+  virtual void Exclude(const BadWindow& window, uint32_t max_exclusions, absl::Time now, Callback<Exclusions> done) = 0;
+  // Closes the open windows of a GPU.
+  virtual absl::Status CloseWindows(absl::string_view gpu, absl::Time now) = 0;
+  // Excluded events of a tenant at or after `from` and with a higher place, in order.
+  virtual absl::StatusOr<std::vector<ExcludedEvent>> ExcludedSince(absl::string_view tenant, absl::Time from,
+                                                                   uint64_t after, int limit) = 0;
+  // The place of the newest of all tenants; 0 if there is none.
+  virtual absl::StatusOr<uint64_t> LastExcluded() = 0;
+  // Attempts that had a place on `gpu` and overlap, as in BadWindow; sorted by their ends.
+  virtual absl::StatusOr<std::vector<Attempt>> AttemptsOn(absl::string_view gpu, absl::Time from, absl::Time to) = 0;
+  // The attempts of a submission that have ended, in order.
+  virtual absl::StatusOr<std::vector<Attempt>> AttemptsOf(absl::string_view id) = 0;
+
+  // The timing of a verdict that was PROVISIONAL is final: a TimingSettled event. ABORTED: it is not provisional (any
+  // more).
+  virtual void SettleTiming(absl::string_view id, uint32_t attempt, absl::string_view warning, absl::Time now,
+                            Callback<sassay::v1::Event> done) = 0;
+  virtual absl::StatusOr<std::vector<Provisional>> Provisionals() = 0;
+
+  // Durable when they return. Placing replaces what the same holder had there; lifting what is not there is no error.
+  virtual absl::Status PlaceHold(const Hold& hold) = 0;
+  virtual absl::Status LiftHold(absl::string_view gpu, absl::string_view holder) = 0;
+  // Sorted by GPU and holder.
+  virtual absl::StatusOr<std::vector<Hold>> Holds() = 0;
+
+  // Keeps one revision for ever; durable when it returns. The same id and revision again changes nothing.
+  virtual absl::Status RecordIncident(const sassay::v1::Incident& incident) = 0;
+  // Revisions with a higher place, in the order in which they came, of incidents that, by their highest revision,
+  // lasted until `from` or longer.
+  virtual absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(absl::Time from, uint64_t after, int limit) = 0;
+  virtual absl::StatusOr<uint64_t> LastIncident() = 0;
+
+  // What tenants have used, also for submissions that were forgotten; sorted. One tenant, or all if empty.
+  virtual absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) = 0;
 
   // Appends to the audit log; durable when it returns. Nothing ever changes or removes a record.
   virtual absl::Status Audit(const AuditRecord& record) = 0;

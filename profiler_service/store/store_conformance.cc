@@ -53,11 +53,41 @@ absl::StatusOr<Event> StoreConformance::Append(const Lease& lease) {
 }
 
 absl::StatusOr<Event> StoreConformance::Finish(const Lease& lease, sassay::v1::VerdictStatus status) {
-  return Await<Event>([&](Callback<Event> done) { store_->Finish(lease, VerdictOf(status), std::move(done)); });
+  auto events = FinishOn("", lease, VerdictOf(status));
+  if (!events.ok()) return events.status();
+  return events->front();
 }
 
-absl::StatusOr<Event> StoreConformance::Return(const Lease& lease, Ended ended) {
-  return Await<Event>([&](Callback<Event> done) { store_->Return(lease, "why", ended, now_, std::move(done)); });
+absl::StatusOr<std::vector<Event>> StoreConformance::FinishOn(const std::string& gpu, const Lease& lease,
+                                                              sassay::v1::Verdict verdict) {
+  return Await<std::vector<Event>>([&](Callback<std::vector<Event>> done) {
+    store_->Finish(lease, verdict, {gpu, seated_at_, max_exclusions_}, std::move(done));
+  });
+}
+
+absl::StatusOr<Event> StoreConformance::Return(const Lease& lease, Ended ended, const std::string& gpu) {
+  return Await<Event>([&](Callback<Event> done) {
+    store_->Return(lease, "why", ended, {gpu, seated_at_, max_exclusions_}, now_ + absl::Seconds(1), std::move(done));
+  });
+}
+
+absl::StatusOr<Exclusions> StoreConformance::Exclude(const BadWindow& window) {
+  return Await<Exclusions>([&](Callback<Exclusions> done) {
+    store_->Exclude(window, max_exclusions_, now_ + absl::Seconds(2), std::move(done));
+  });
+}
+
+absl::StatusOr<Event> StoreConformance::SettleTiming(const std::string& id, uint32_t attempt,
+                                                     const std::string& warning) {
+  return Await<Event>([&](Callback<Event> done) {
+    store_->SettleTiming(id, attempt, warning, now_ + absl::Seconds(2), std::move(done));
+  });
+}
+
+sassay::v1::TenantUsage StoreConformance::UsageOf(const std::string& tenant) {
+  const auto usage = store_->Usage(tenant);
+  EXPECT_TRUE(usage.ok()) << usage.status();
+  return usage.ok() && usage->size() == 1 ? usage->front() : sassay::v1::TenantUsage();
 }
 
 absl::StatusOr<Cancellation> StoreConformance::Cancel(const std::string& tenant, const std::string& id) {
@@ -245,20 +275,6 @@ TEST_P(StoreConformance, OldVerdictsAreForgottenInBatchesAndNothingElse) {
   EXPECT_EQ(store_->AuditLog(0, 10)->size(), 1u);
   EXPECT_EQ(store_->CountDepths()->queued, 1u);
   EXPECT_NE(Accept("ann", "0"), finished[0]);
-}
-
-TEST_P(StoreConformance, APauseSurvivesReopening) {
-  EXPECT_FALSE(store_->GetPause()->has_value());
-  ASSERT_TRUE(store_->SetPause(Pause{now_, "root", "hot"}).ok());
-  ASSERT_TRUE(store_->SetPause(Pause{now_, "root", "too hot"}).ok());
-  Reopen();
-  const auto pause = *store_->GetPause();
-  ASSERT_TRUE(pause.has_value());
-  EXPECT_EQ(pause->at, now_);
-  EXPECT_EQ(pause->actor, "root");
-  EXPECT_EQ(pause->reason, "too hot");
-  ASSERT_TRUE(store_->SetPause(absl::nullopt).ok());
-  EXPECT_FALSE(store_->GetPause()->has_value());
 }
 
 TEST_P(StoreConformance, CancellingAQueuedSubmissionEndsIt) {

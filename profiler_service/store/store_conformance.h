@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "profiler_service/store/store.h"
 
@@ -19,6 +21,9 @@ class StoreBed {
   // Opens the database; the previous store of this bed has been destroyed.
   virtual std::unique_ptr<Store> Open() = 0;
 };
+
+// A verdict that was decided a second after StoreConformance::now_.
+sassay::v1::Verdict VerdictOf(sassay::v1::VerdictStatus status);
 
 using StoreBedFactory = std::function<std::unique_ptr<StoreBed>()>;
 
@@ -42,13 +47,23 @@ class StoreConformance : public testing::TestWithParam<std::pair<std::string, St
   std::string Accept(const std::string& tenant, const std::string& request_id);
   absl::optional<Lease> Acquire(const std::string& owner = "me");
   absl::StatusOr<sassay::v1::Event> Append(const Lease& lease);
+  // Answers the verdict's event.
   absl::StatusOr<sassay::v1::Event> Finish(const Lease& lease, sassay::v1::VerdictStatus status);
-  absl::StatusOr<sassay::v1::Event> Return(const Lease& lease, Ended ended);
+  absl::StatusOr<std::vector<sassay::v1::Event>> FinishOn(const std::string& gpu, const Lease& lease,
+                                                          sassay::v1::Verdict verdict);
+  absl::StatusOr<sassay::v1::Event> Return(const Lease& lease, Ended ended, const std::string& gpu = "");
+  absl::StatusOr<Exclusions> Exclude(const BadWindow& window);
+  absl::StatusOr<sassay::v1::Event> SettleTiming(const std::string& id, uint32_t attempt,
+                                                 const std::string& warning = "");
+  sassay::v1::TenantUsage UsageOf(const std::string& tenant);
   absl::StatusOr<Cancellation> Cancel(const std::string& tenant, const std::string& id);
 
   std::unique_ptr<StoreBed> bed_;
   std::unique_ptr<Store> store_;
   const absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  // Attempts of FinishOn and Return have their places from seated_at_ on; those of FinishOn end a second after now_.
+  absl::Time seated_at_ = now_;
+  uint32_t max_exclusions_ = 3;
   int ids_ = 0;
 };
 

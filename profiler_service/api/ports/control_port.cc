@@ -31,8 +31,8 @@ class EndedStream : public grpc::ServerWriteReactor<sassay::v1::Incident> {
   void OnDone() override { delete this; }
 };
 
-std::string Describe(const store::Pause& pause) {
-  return absl::StrCat("paused by ", pause.actor, " since ", absl::FormatTime(pause.at, absl::UTCTimeZone()),
+std::string Describe(const store::Hold& pause) {
+  return absl::StrCat("paused by ", pause.actor, " since ", absl::FormatTime(pause.since, absl::UTCTimeZone()),
                       pause.reason.empty() ? "" : absl::StrCat(": ", pause.reason));
 }
 
@@ -96,7 +96,7 @@ absl::Status ControlPort::CheckGpu(const std::string& uuid) const {
 ServerUnaryReactor* ControlPort::ListGpus(CallbackServerContext* context, const sassay::v1::ListGpusRequest*,
                                           sassay::v1::ListGpusResponse* response) {
   const auto list = [this, response](const Caller&) {
-    const absl::optional<store::Pause> pause = port_.queue.pause();
+    const absl::optional<store::Hold> pause = port_.queue.pause();
     for (sassay::v1::Gpu gpu : port_.gpus) {
       gpu.set_state(pause.has_value() ? sassay::v1::GPU_STATE_PAUSED : sassay::v1::GPU_STATE_HEALTHY);
       if (pause.has_value()) gpu.set_reason(Describe(*pause));
@@ -114,7 +114,8 @@ ServerUnaryReactor* ControlPort::PauseDispatch(CallbackServerContext* context,
                                                sassay::v1::PauseDispatchResponse*) {
   const auto pause = [this, request](const Caller& caller) -> absl::Status {
     RETURN_IF_ERROR(CheckGpu(request->uuid()));
-    return port_.queue.Pause({absl::Now(), caller.tenant, Short(request->reason())});
+    return port_.queue.Pause({"", "operator", sassay::v1::GPU_STATE_PAUSED, Short(request->reason()), "", absl::Now(),
+                              caller.tenant});
   };
   return Act(context->DefaultReactor(), *context,
              {"Control.PauseDispatch", request->uuid(), request->reason(), Effect::kChanges, pause});
