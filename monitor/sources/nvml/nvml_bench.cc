@@ -1,0 +1,113 @@
+// What NVML's calls and the sources' readings cost on this machine's GPUs.
+#include <benchmark/benchmark.h>
+
+#include "monitor/sources/nvml/reader.h"
+#include "monitor/sources/nvml/sources.h"
+
+namespace sassay::monitor::nvml {
+namespace {
+
+Session& TheSession() {
+  static Session& session = *new Session;
+  return session;
+}
+
+template <typename Call>
+void Measure(const char* name, const Call& call) {
+  benchmark::RegisterBenchmark(name, [call](benchmark::State& state) {
+    int result = kSuccess;
+    for (auto _ : state) result = call(TheSession().library(), TheSession().gpus().front().device);
+    if (result != kSuccess) state.SkipWithError(TheSession().library().Describe(result).c_str());
+  })->MinTime(0.05);
+}
+
+void MeasureFields(const char* name, std::vector<unsigned> ids) {
+  Measure(name, [ids](const Library& nvml, Device device) {
+    std::vector<Field> fields(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) fields[i].field = ids[i];
+    return nvml.DeviceGetFieldValues(device, static_cast<int>(ids.size()), fields.data());
+  });
+}
+
+void MeasureCheapCalls() {
+  Measure("clock_sm", [](const Library& n, Device d) {
+    unsigned v;
+    return n.DeviceGetClockInfo(d, kClockSm, &v);
+  });
+  Measure("clock_memory", [](const Library& n, Device d) {
+    unsigned v;
+    return n.DeviceGetClockInfo(d, kClockMemory, &v);
+  });
+  Measure("reasons", [](const Library& n, Device d) {
+    unsigned long long v;
+    return n.DeviceGetClocksEventReasons(d, &v);
+  });
+  Measure("power", [](const Library& n, Device d) {
+    unsigned v;
+    return n.DeviceGetPowerUsage(d, &v);
+  });
+  Measure("temperature", [](const Library& n, Device d) {
+    unsigned v;
+    return n.DeviceGetTemperature(d, kSensorGpu, &v);
+  });
+  Measure("margin", [](const Library& n, Device d) {
+    MarginTemperature v;
+    return n.DeviceGetMarginTemperature(d, &v);
+  });
+  MeasureFields("fields_reason_counters",
+                {kFieldSoftwareThermalNs, kFieldHardwareThermalNs, kFieldPowerBrakeNs, kFieldPowerCapNs});
+  MeasureFields("field_memory_temperature", {kFieldMemoryTemperature});
+}
+
+void MeasureDearCalls() {
+  Measure("ecc_uncorrected", [](const Library& n, Device d) {
+    unsigned long long v;
+    return n.DeviceGetTotalEccErrors(d, kEccUncorrected, kEccSinceDriverLoad, &v);
+  });
+  Measure("remapped_rows", [](const Library& n, Device d) {
+    unsigned a, b, c, e;
+    return n.DeviceGetRemappedRows(d, &a, &b, &c, &e);
+  });
+  Measure("pcie_replay", [](const Library& n, Device d) {
+    unsigned v;
+    return n.DeviceGetPcieReplayCounter(d, &v);
+  });
+  Measure("power_limit", [](const Library& n, Device d) {
+    unsigned v;
+    return n.DeviceGetEnforcedPowerLimit(d, &v);
+  });
+  Measure("utilization", [](const Library& n, Device d) {
+    Utilization v;
+    return n.DeviceGetUtilizationRates(d, &v);
+  });
+  Measure("processes", [](const Library& n, Device d) {
+    Process processes[256];
+    unsigned count = 256;
+    return n.DeviceGetComputeRunningProcesses(d, &count, processes);
+  });
+}
+
+void MeasureSource(const char* name, std::unique_ptr<Source> source) {
+  std::shared_ptr<Source> shared = std::move(source);
+  benchmark::RegisterBenchmark(name, [shared](benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(shared->Read());
+  })->MinTime(0.2);
+}
+
+}  // namespace
+}  // namespace sassay::monitor::nvml
+
+int main(int argc, char** argv) {
+  using namespace sassay::monitor;
+  benchmark::Initialize(&argc, argv);
+  const absl::Status opened = nvml::TheSession().Open();
+  if (!opened.ok()) {
+    fprintf(stderr, "%s\n", std::string(opened.message()).c_str());
+    return 0;
+  }
+  nvml::MeasureCheapCalls();
+  nvml::MeasureDearCalls();
+  nvml::MeasureSource("source_nvml", nvml::MakeClockSource(std::make_shared<nvml::Directory>()));
+  nvml::MeasureSource("source_nvml_state", nvml::MakeStateSource(std::make_shared<OurProcesses>()));
+  benchmark::RunSpecifiedBenchmarks();
+}
