@@ -62,6 +62,7 @@ class Journal {
   Journal(std::filesystem::path path, int fd, uint64_t size);
   std::filesystem::path path_;
   int fd_;
+  int lock_ = -1;
   uint64_t size_;
   uint64_t compacted_size_;
 };

@@ -70,10 +70,9 @@ class Engine {
   std::vector<v1::JournalEntry> Snapshot() const;
 
   // What may be carried out now, oldest first, in any order and at the same time: what has to wait for something else
-  // (a resume for the exclusions of its GPU) is not among them. Pending until acknowledged; whoever carries them out
-  // keeps track of those under way by id. A newer state of a GPU replaces the older one here; incidents are never
-  // dropped.
-  std::vector<Decision> Due(const Now& now) const;
+  // (a resume for the exclusions of its GPU) is not among them. Each is handed out once; again after it failed, or when
+  // nothing was heard of it for 90 s. A newer state of a GPU replaces an older one here; incidents are never dropped.
+  std::vector<Decision> Due(const Now& now);
 
   // What came of a decision. OK: done. Otherwise it stays pending and is due again after a pause that grows to 30 s.
   // NOT_FOUND: the service has no such GPU: done, too.
