@@ -22,6 +22,8 @@ cuda_wheels=(
 # Wheels that are useful beside any toolkit: headers for tvm_ffi candidates, the disassembler for static SASS families
 # (older releases than 13.2 are not published as wheels; it reads older cubins), headers for the cuDNN baseline.
 tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78 nvidia-cuda-cuobjdump==13.2.78 nvidia-cudnn-frontend==1.32.0)
+# For tests of deploy/grafana: Grafana's own types, for Grafana 11.6.
+tool_wheels+=('grafana-foundation-sdk==1769699379!11.6.0')
 
 # What baselines are made of, for a machine with a GPU that lacks them.
 cublas_wheels=(nvidia-cublas==13.1.0.3)
@@ -70,10 +72,15 @@ if [[ -e /dev/nvidiactl ]]; then
 fi
 mapfile -t wheels < <(missing_wheels "${wheels[@]}")
 
+# Prometheus for the tests, unpacked into .venv beside the wheels: as an installed package it would be a running service.
+prometheus=
+[[ -x .venv/prometheus/prometheus ]] || command -v prometheus >/dev/null || prometheus=missing
+
 if [[ ${1:-} == --check ]]; then
   [[ ${#packages[@]} -eq 0 ]] || echo "missing Debian packages: ${packages[*]}"
   [[ ${#wheels[@]} -eq 0 ]] || echo "missing Python wheels in .venv: ${wheels[*]}"
-  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 ]]
+  [[ -z $prometheus ]] || echo "missing in .venv: prometheus"
+  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 && -z $prometheus ]]
   exit
 fi
 
@@ -111,4 +118,18 @@ if [[ ${#wheels[@]} -gt 0 ]]; then
   # cuDNN's frontend another.
   ln -sfn "$(cd .venv/lib/python3*/site-packages/nvidia/cu13 && pwd)" .venv/cuda
   ln -sfn "$(cd .venv/lib/python3*/site-packages/include && pwd)" .venv/cudnn_frontend
+fi
+
+# Its tests are skipped where it cannot be had: nothing else needs it.
+if [[ -n $prometheus ]]; then
+  echo "unpacking prometheus into .venv" >&2
+  unpacked=$(mktemp -d)
+  trap 'rm -rf "$known" "$log" "$unpacked"' EXIT
+  fetch() { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; }
+  if (cd "$unpacked" && fetch && dpkg-deb -x prometheus_*.deb .) >"$log" 2>&1; then
+    mkdir -p .venv/prometheus
+    mv "$unpacked"/usr/bin/prometheus "$unpacked"/usr/bin/promtool .venv/prometheus/
+  else
+    echo "install_dependencies: no prometheus ($(tail -1 "$log")); its tests will be skipped" >&2
+  fi
 fi
