@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <map>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -60,6 +62,99 @@ TEST(RunnerPool, EveryCallerGetsARunnerOfItsOwn) {
     runners.push_back(*std::move(runner));
   }
   EXPECT_EQ(pids.size(), 6u);
+}
+
+// What was told of runners.
+struct Heard {
+  void operator()(absl::string_view device, Happening happening, absl::string_view reason) {
+    absl::MutexLock lock(&mutex);
+    happenings[std::string(device)].push_back(happening);
+    reasons.emplace_back(reason);
+  }
+  int Count(const std::string& device, Happening happening) {
+    absl::MutexLock lock(&mutex);
+    const std::vector<Happening>& all = happenings[device];
+    return static_cast<int>(std::count(all.begin(), all.end(), happening));
+  }
+  absl::Mutex mutex;
+  std::map<std::string, std::vector<Happening>> happenings;
+  std::vector<std::string> reasons;
+};
+
+RunnerPoolOptions Watched(Heard& heard) {
+  RunnerPoolOptions options = FakeRunnerOptions();
+  options.live = LiveRunners::Create([&heard](absl::string_view device, Happening happening, pid_t,
+                                              absl::string_view reason) { heard(device, happening, reason); });
+  return options;
+}
+
+TEST(RunnerPool, EndingADevicesRunnersTakesThemFromWhoeverHasThemAndLeavesOtherDevicesAlone) {
+  Heard heard;
+  RunnerPool pool(Watched(heard));
+  pool.Keep("emulated:sm_90a#1", worker::RUN_MODE_PLAIN, 1);
+  ASSERT_TRUE(pool.AwaitSpareForTest("emulated:sm_90a#1", worker::RUN_MODE_PLAIN, Soon()));
+  auto in_use = pool.Acquire("emulated:sm_90a#1", worker::RUN_MODE_PLAIN, Soon());
+  ASSERT_TRUE(in_use.ok());
+  ASSERT_TRUE(pool.AwaitSpareForTest("emulated:sm_90a#1", worker::RUN_MODE_PLAIN, Soon()));
+  auto elsewhere = ReadyToRun(pool, "good");
+  EXPECT_EQ(pool.EndAll("emulated:sm_90a#1", "the judge hangs"), 2u) << "the one in use and the spare";
+  const auto lost = (*in_use)->Load(BundleLaunching("good"), worker::RUN_MODE_PLAIN);
+  EXPECT_EQ(lost.status().code(), absl::StatusCode::kUnavailable) << "not CANCELLED: nobody who had it asked for it";
+  EXPECT_TRUE(absl::StrContains(lost.status().message(), "was ended: the judge hangs")) << lost.status();
+  EXPECT_TRUE(elsewhere->Steady(1, absl::Seconds(5)).ok());
+  EXPECT_TRUE(pool.AwaitSpareForTest("emulated:sm_90a#1", worker::RUN_MODE_PLAIN, Soon())) << "spares come back";
+  in_use->reset();
+  EXPECT_EQ(heard.Count("emulated:sm_90a#1", Happening::kEnded), 2);
+  EXPECT_EQ(heard.Count("emulated:sm_90a#1", Happening::kDied), 0);
+  EXPECT_EQ(heard.Count("emulated:sm_90a", Happening::kEnded), 0);
+}
+
+TEST(RunnerPool, ACallThatIsUnderWayReturnsAtOnceWhenItsRunnerIsTakenAway) {
+  RunnerPool pool(FakeRunnerOptions());
+  const auto runner = ReadyToRun(pool, "never_ends");
+  std::thread taker([&] {
+    while (pool.live().Look(kDevice).overdue == absl::ZeroDuration()) std::this_thread::yield();
+    pool.EndAll(kDevice, "it is late");
+  });
+  const auto lost = runner->Steady(1, absl::Milliseconds(1));
+  taker.join();
+  EXPECT_EQ(lost.status().code(), absl::StatusCode::kUnavailable) << lost.status();
+}
+
+TEST(RunnerPool, WhoWatchesKnowsTheRunnersProcessesUntilTheyHaveEnded) {
+  RunnerPool pool(FakeRunnerOptions());
+  EXPECT_TRUE(pool.live().Look(kDevice).pids.empty());
+  auto runner = ReadyToRun(pool, "good");
+  const std::vector<pid_t> pids = pool.live().Look(kDevice).pids;
+  ASSERT_FALSE(pids.empty());
+  EXPECT_EQ(runner->pid(), pids.back());
+  for (const pid_t pid : pids) EXPECT_EQ(kill(pid, 0), 0) << pid;
+  EXPECT_TRUE(pool.live().Look("cuda:GPU-1").pids.empty());
+  runner.reset();
+  const absl::Time end = Soon();
+  while (!pool.live().Look(kDevice).pids.empty() && absl::Now() < end) std::this_thread::yield();
+  EXPECT_TRUE(pool.live().Look(kDevice).pids.empty());
+}
+
+TEST(RunnerPool, WhoWatchesHearsHowRunnersEnd) {
+  Heard heard;
+  RunnerPool pool(Watched(heard));
+  ReadyToRun(pool, "good")->Steady(1, absl::Seconds(5)).status().IgnoreError();
+  EXPECT_EQ(heard.Count(kDevice, Happening::kStarted), 1);
+  EXPECT_EQ(heard.Count(kDevice, Happening::kEnded), 1);
+  ReadyToRun(pool, "crashes")->Steady(1, absl::Seconds(5)).status().IgnoreError();
+  EXPECT_EQ(heard.Count(kDevice, Happening::kDied), 1);
+  EXPECT_FALSE(pool.Acquire("cuda:broken", worker::RUN_MODE_PLAIN, Soon()).ok());
+  EXPECT_EQ(heard.Count("cuda:broken", Happening::kFailedToStart), 1);
+  EXPECT_EQ(heard.Count("cuda:broken", Happening::kEnded), 0);
+}
+
+TEST(RunnerPool, TheRunnerOnWhichACandidateWentWrongIsRemembered) {
+  RunnerPool pool(FakeRunnerOptions());
+  EXPECT_EQ(pool.live().last_troubled(kDevice), 0);
+  const auto runner = ReadyToRun(pool, "fails");
+  ASSERT_TRUE(runner->Steady(1, absl::Seconds(5)).ok());
+  EXPECT_EQ(pool.live().last_troubled(kDevice), runner->pid());
 }
 
 TEST(RunnerPool, DeadSpareIsNeverHandedOut) {

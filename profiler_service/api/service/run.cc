@@ -32,6 +32,7 @@
 #include "profiler_service/api/service/start_pipeline.h"
 #include "profiler_service/pipeline/service_pipeline.h"
 #include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/telemetry/hub.h"
 #include "profiler_service/verdict/verdict.h"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
@@ -107,10 +108,13 @@ absl::Status Serve(const ServiceOptions& options) {
   ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create(state.path() / "scratch"));
   setenv("TMPDIR", scratch.path().c_str(), 1);  // every TemporaryDirectory lies there
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, WorkloadCatalog::Load(WorkloadFolders(options)));
-  ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog));
+  telemetry::Hub telemetry;
+  ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog, &telemetry));
   ServiceFacts facts = FactsOf(*pipeline);
   facts.capabilities.set_default_sanitize(options.sanitize);
   facts.metrics = MetricsOf(*pipeline);
+  facts.gpu_port = &pipeline->gpus();
+  facts.telemetry = &telemetry;
   ASSIGN_OR_RETURN(const auto server,
                    Server::Start(options, std::move(state), pipeline->runner(), catalog, std::move(facts)));
   RETURN_IF_ERROR(Announce(options, *server));

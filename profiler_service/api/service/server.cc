@@ -105,7 +105,9 @@ struct Server::Parts {
              streams,
              [this](absl::StatusCode code) { metrics.CountRefused(code); },
              std::move(facts.capabilities),
-             std::move(facts.gpus)},
+             std::move(facts.gpus),
+             facts.gpu_port,
+             facts.telemetry},
         machine(std::move(facts.metrics)),
         profiler_port(port),
         control_port(port) {}

@@ -12,6 +12,8 @@
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/api/service/state_folder.h"
 #include "profiler_service/pipeline/job.h"
+#include "profiler_service/pipeline/lanes/gpus.h"
+#include "profiler_service/telemetry/hub.h"
 #include "sassay/v1/control.pb.h"
 #include "sassay/v1/profiler.pb.h"
 
@@ -21,6 +23,10 @@ namespace sassay::api {
 struct ServiceFacts {
   sassay::v1::GetCapabilitiesResponse capabilities;
   std::vector<sassay::v1::Gpu> gpus;
+  // What Control acts on, and where it hears of stages, faults and workers; both outlive the server. Null in tests that
+  // need neither.
+  pipeline::Gpus* gpu_port = nullptr;
+  telemetry::Hub* telemetry = nullptr;
   // Of its workers, for Prometheus; they must be readable until Shutdown.
   std::vector<MetricSource> metrics;
 };

@@ -16,7 +16,8 @@ std::vector<std::filesystem::path> WorkloadFolders(const ServiceOptions& options
 }
 
 absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const ServiceOptions& options,
-                                                                         const WorkloadCatalog& catalog) {
+                                                                         const WorkloadCatalog& catalog,
+                                                                         telemetry::Hub* telemetry) {
   pipeline::ServicePipelineOptions parts;
   ASSIGN_OR_RETURN(parts.devices, ParseDevices(options.device));
   parts.state = options.state;
@@ -30,6 +31,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.jobs_per_device = options.jobs_per_device;
   parts.spares = options.spare_runners;
   parts.exclusive = options.exclusive;
+  parts.telemetry = telemetry;
   parts.judge_cache_share = options.judge_cache_share;
   if (!ProbeSandbox().Complete()) {
     if (!options.allow_unsandboxed) {

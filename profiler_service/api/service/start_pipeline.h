@@ -16,10 +16,12 @@ namespace sassay::api {
 // Where definitions of the operator's own lie.
 std::vector<std::filesystem::path> WorkloadFolders(const ServiceOptions& options);
 
-// `options.state` must exist; `catalog` outlives the pipeline. FAILED_PRECONDITION where candidates cannot be sandboxed
-// and the operator has not allowed to go on; others as ServicePipeline::Start's.
+// `options.state` must exist; `catalog` and `telemetry` (who watches; may be null) outlive the pipeline.
+// FAILED_PRECONDITION where candidates cannot be sandboxed and the operator has not allowed to go on; others as
+// ServicePipeline::Start's.
 absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const ServiceOptions& options,
-                                                                         const WorkloadCatalog& catalog);
+                                                                         const WorkloadCatalog& catalog,
+                                                                         telemetry::Hub* telemetry = nullptr);
 
 }  // namespace sassay::api
 

@@ -204,6 +204,90 @@ TEST(JudgeSupervisor, AJudgeThatAnswersNothingAtAllIsReplacedAndCounted) {
   EXPECT_EQ((*supervisor)->deaths(), 1u);
 }
 
+// What was told of judges.
+class Heard {
+ public:
+  JudgeSupervisor::Listener Listener() {
+    return [this](wire::Happening happening, pid_t, absl::string_view reason) {
+      absl::MutexLock lock(&mutex_);
+      happenings_.push_back(happening);
+      reasons_.emplace_back(reason);
+    };
+  }
+  void Await(const std::vector<wire::Happening>& expected) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&] { return happenings_ == expected; };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&there), absl::Seconds(60)))
+        << testing::PrintToString(happenings_);
+  }
+  std::vector<std::string> reasons() {
+    absl::MutexLock lock(&mutex_);
+    return reasons_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<wire::Happening> happenings_;
+  std::vector<std::string> reasons_;
+};
+
+TEST(JudgeSupervisor, ARestartedJudgeIsLostToItsAskersStartsAgainByItselfAndIsNoDeath) {
+  Heard heard;
+  auto supervisor = JudgeSupervisor::Start(MemoryJudge(), absl::Seconds(60), absl::Minutes(3), heard.Listener());
+  ASSERT_TRUE(supervisor.ok()) << supervisor.status();
+  const pid_t judge = (*supervisor)->pid();
+  ASSERT_EQ(kill(judge, SIGSTOP), 0);
+  absl::Status lost;
+  std::thread asker([&] {
+    std::vector<UniqueFd> descriptors;
+    lost = (*supervisor)->Ask(Preparation(1), descriptors, absl::InfiniteFuture()).status();
+  });
+  while ((*supervisor)->Silence() == absl::ZeroDuration()) std::this_thread::yield();
+  (*supervisor)->Restart("an operator asked for it");
+  asker.join();
+  EXPECT_EQ(lost.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(lost.message()), HasSubstr("was ended: an operator asked for it"));
+  heard.Await({wire::Happening::kStarted, wire::Happening::kEnded, wire::Happening::kStarted});
+  std::vector<UniqueFd> descriptors;
+  EXPECT_TRUE((*supervisor)->Ask(Preparation(2), descriptors, absl::Now() + absl::Seconds(60)).ok());
+  EXPECT_NE((*supervisor)->pid(), judge);
+  EXPECT_EQ((*supervisor)->deaths(), 0u);
+}
+
+TEST(JudgeSupervisor, WhoWatchesHearsOfEveryDeathAndOfOneForSilence) {
+  Heard heard;
+  auto supervisor =
+      JudgeSupervisor::Start(MemoryJudge(), absl::Seconds(60), /*silence=*/absl::Milliseconds(100), heard.Listener());
+  ASSERT_TRUE(supervisor.ok()) << supervisor.status();
+  ASSERT_EQ(kill((*supervisor)->pid(), SIGKILL), 0);
+  heard.Await({wire::Happening::kStarted, wire::Happening::kDied});
+  std::vector<UniqueFd> descriptors;
+  ASSERT_TRUE((*supervisor)->Ask(Preparation(1), descriptors, absl::Now() + absl::Seconds(60)).ok());
+  ASSERT_EQ(kill((*supervisor)->pid(), SIGSTOP), 0);
+  EXPECT_FALSE((*supervisor)->Ask(Preparation(2), descriptors, absl::Now()).ok());
+  heard.Await(
+      {wire::Happening::kStarted, wire::Happening::kDied, wire::Happening::kStarted, wire::Happening::kKilledSilent});
+  EXPECT_THAT(heard.reasons().back(), HasSubstr("answered nothing at all for 100ms"));
+}
+
+TEST_F(JudgeSupervisorTest, AJudgeThatOwesNothingIsNotSilentAndALongAnswerIsNoSilence) {
+  EXPECT_EQ(supervisor_->Silence(), absl::ZeroDuration());
+  ASSERT_EQ(Ask(LongPreparation(1))->error(), "");
+  EXPECT_EQ(supervisor_->Silence(), absl::ZeroDuration());
+  wire::KillSwitch kill_switch;
+  std::thread asker([&] {
+    std::vector<UniqueFd> descriptors;
+    supervisor_->Ask(Comparison(1), descriptors, absl::InfiniteFuture(), &kill_switch).IgnoreError();
+  });
+  // Once it was silent for a second it gives a sign of life, and was never silent for much longer.
+  while (supervisor_->Silence() <= absl::Seconds(1)) std::this_thread::yield();
+  const absl::Time end = absl::Now() + absl::Seconds(60);
+  while (supervisor_->Silence() > absl::Seconds(1) && absl::Now() < end) std::this_thread::yield();
+  EXPECT_LT(supervisor_->Silence(), absl::Seconds(1)) << "it says that it lives, though the answer is not there";
+  kill_switch.Pull();
+  asker.join();
+}
+
 TEST(JudgeSupervisor, AJobDoesNotWaitForAJudgeThatStartsOnceItIsCancelledOrLate) {
   const std::string go = testing::TempDir() + "/judge_may_start_" + std::to_string(getpid());
   std::ofstream(go) << "go";
