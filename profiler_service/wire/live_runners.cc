@@ -119,7 +119,8 @@ RunnersSeen LiveRunners::Look(absl::string_view device) {
   for (const Entry* entry : entries_) {
     if (entry->device_ != device) continue;
     if (entry->process_.Alive()) seen.pids.push_back(entry->process_.pid());
-    if (entry->pid_ > 0 && !HasEnded(entry->ended_)) seen.pids.push_back(entry->pid_);
+    const bool confined = entry->pid_ > 0 && entry->pid_ != entry->process_.pid();
+    if (confined && !HasEnded(entry->ended_)) seen.pids.push_back(entry->pid_);
     seen.overdue = std::max(seen.overdue, now - entry->due_);
   }
   for (const Ending& ending : endings_) {
