@@ -34,6 +34,26 @@ inline constexpr Metric kGpuSeconds = {"sassay_gpu_seconds_total",
 inline constexpr Metric kPaused = {
     "sassay_paused", Type::kGauge, "", "1 while nothing is started anywhere, else 0", {}};
 
+// The monitor's hand in it.
+inline constexpr Metric kTurnsExcluded = {
+    "sassay_turns_excluded_total",
+    Type::kCounter,
+    "",
+    "Attempts that do not count because of an incident on their GPU; rerun: yes, no "
+    "(it was excluded too often)",
+    {"rerun"}};
+inline constexpr Metric kTimingsSettled = {
+    "sassay_timings_settled_total",
+    Type::kCounter,
+    "",
+    "PROVISIONAL timings that became final; watched: yes, no (nobody vouched for the "
+    "GPU up to their end)",
+    {"watched"}};
+inline constexpr Metric kTimingsProvisional = {
+    "sassay_timings_provisional", Type::kGauge, "", "Timings that are not final yet", {}};
+inline constexpr Metric kMonitorWatching = {
+    "sassay_monitor_watching", Type::kGauge, "", "1 while a monitor has spoken within ten seconds, else 0", {}};
+
 // Workers.
 inline constexpr Metric kJudgeDeaths = {
     "sassay_judge_deaths_total", Type::kCounter, "", "Judges that ended by themselves or could not start", {}};
@@ -67,6 +87,10 @@ inline constexpr const Metric* kServiceMetrics[] = {&kQueueDepth,
                                                     &kStageSeconds,
                                                     &kStagesUnavailable,
                                                     &kGpuSeconds,
+                                                    &kTurnsExcluded,
+                                                    &kTimingsSettled,
+                                                    &kTimingsProvisional,
+                                                    &kMonitorWatching,
                                                     &kPaused,
                                                     &kJudgeDeaths,
                                                     &kRunnerDeaths,

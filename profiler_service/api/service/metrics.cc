@@ -27,6 +27,10 @@ Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
   accepted_ = &metrics::AddCounter(registry, metrics::kSubmissionsAccepted, {});
   retried_ = &metrics::AddCounter(registry, metrics::kSubmissionsRetried, {});
   store_errors_ = &metrics::AddCounter(registry, metrics::kStoreErrors, {});
+  for (const bool answer : {false, true}) {
+    excluded_[answer] = &metrics::AddCounter(registry, metrics::kTurnsExcluded, {answer ? "yes" : "no"});
+    settled_[answer] = &metrics::AddCounter(registry, metrics::kTimingsSettled, {answer ? "yes" : "no"});
+  }
   for (int status = sassay::v1::VERDICT_STATUS_CORRECT; status <= sassay::v1::VerdictStatus_MAX; ++status) {
     finished_[status] = &metrics::AddCounter(registry, metrics::kSubmissionsFinished,
                                              {EnumName(static_cast<sassay::v1::VerdictStatus>(status))});
@@ -49,6 +53,10 @@ queue::QueueHooks Metrics::Hooks() {
     if (const auto counter = finished_.find(verdict.status()); counter != finished_.end()) counter->second->Increment();
   };
   hooks.stage_finished = [this](const sassay::v1::StageReport& report) { Observe(report); };
+  hooks.excluded = [this](const sassay::v1::Excluded& excluded) { excluded_.at(excluded.rerun())->Increment(); };
+  hooks.settled = [this](const sassay::v1::TimingSettled& settled) {
+    settled_.at(settled.warning().empty())->Increment();
+  };
   hooks.store_failed = [this] { store_errors_->Increment(); };
   return hooks;
 }

@@ -59,6 +59,8 @@ class Metrics {
   prometheus::Counter* accepted_;
   prometheus::Counter* retried_;
   prometheus::Counter* store_errors_;
+  std::map<bool, prometheus::Counter*> excluded_;  // whether it is run again
+  std::map<bool, prometheus::Counter*> settled_;   // whether somebody watched
   std::map<int, prometheus::Counter*> finished_;
   std::map<int, StageMetrics> stages_;
   std::shared_ptr<prometheus::Collectable> sources_;

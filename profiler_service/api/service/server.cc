@@ -119,6 +119,9 @@ struct Server::Parts {
         {&metrics::kPaused, [this] { return queue.pause().has_value() ? 1.0 : 0.0; }},
         {&metrics::kBlobBytes, [this] { return static_cast<double>(blobs->TotalBytes()); }},
         {&metrics::kOpenStreams, [this] { return static_cast<double>(streams.count()); }},
+        {&metrics::kTimingsProvisional, [this] { return static_cast<double>(queue.finality().open()); }},
+        {&metrics::kMonitorWatching,
+         [this] { return absl::Now() - queue.finality().heard() <= queue::Finality::kSilence ? 1.0 : 0.0; }},
     };
     sources.insert(sources.end(), machine.begin(), machine.end());
     return sources;
