@@ -37,6 +37,9 @@ class JobObserver {
   virtual ~JobObserver() = default;
   // The job has got its place on a GPU (its id in Control.ListGpus), which it keeps until it ends. Once at most.
   virtual void SeatTaken(absl::string_view gpu) = 0;
+  // No GPU that takes the job has been open for a while: it gives up, and nothing about that counts against it.
+  // `cancelled` is true from now on, where somebody can run it later.
+  virtual void FoundNoOpenGpu(absl::string_view why) {}
   virtual void StageStarted(sassay::v1::Stage stage, absl::string_view device) = 0;
   virtual void StageFinished(const sassay::v1::StageReport& report) = 0;
   // Somebody asked to stop, or the lease was lost: give up at once.

@@ -213,6 +213,7 @@ class JobRun {
     std::vector<size_t> fitting;
     for (const auto& [index, bundle] : admitted_) fitting.push_back(index);
     auto seat = lanes_.Take(fitting, job_.earlier_devices, deadline_, [this] { return !Goes(); });
+    if (absl::IsAborted(seat.status())) observer_.FoundNoOpenGpu(seat.status().message());
     if (!seat.ok()) return NoDevice(seat.status());
     seat_.emplace(*std::move(seat));
     seated_ = &*seat_;

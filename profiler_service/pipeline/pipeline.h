@@ -68,6 +68,8 @@ struct PipelineParts {
   bool exclusive = false;
   // How often a lane on which no runner comes up is tried again.
   absl::Duration probe_every = absl::Seconds(30);
+  // How long an attempt waits for a device while all that take it are closed.
+  absl::Duration closed_patience = Lanes::kClosedPatience;
   // How long an attempt waits for each device on which earlier ones ended in trouble: trouble that passes needs a
   // moment.
   absl::Duration retry_pause = absl::Seconds(1);
@@ -84,7 +86,7 @@ struct PipelineParts {
 class Pipeline : public JobRunner {
  public:
   explicit Pipeline(PipelineParts parts)
-      : lanes_(std::move(parts.lanes), parts.probe_every),
+      : lanes_(std::move(parts.lanes), parts.probe_every, parts.closed_patience),
         parts_(std::move(parts)),
         barred_(parts_.barred_digests_file),
         baseline_history_(parts_.baseline_history_file) {}

@@ -463,6 +463,15 @@ TEST_F(PipelineTest, TheObserverLearnsTheGpuOfTheJobsSeat) {
   EXPECT_EQ(observer_.seat_, "GPU-1");
 }
 
+TEST_F(PipelineTest, AJobThatFindsItsGpuClosedSaysSoAndIsNotJudged) {
+  Build(evaluate::HonestGemm);
+  pipeline_->lanes().Close(0, "cooling");
+  const Verdict verdict = Run();
+  EXPECT_EQ(verdict.status(), VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_THAT(observer_.why_no_gpu_, HasSubstr("GPU-1 is closed: cooling"));
+  EXPECT_EQ(observer_.seat_, "");
+}
+
 TEST_F(PipelineTest, AJobWhoseWorkersAreRestartedIsALostAttemptWhateverItsKernelSeemedToDo) {
   for (const auto& seemed : {Ended(), Ended(sassay::worker::RUN_OUTCOME_FAULT, VERDICT_CODE_TRAP, "gemm trapped"),
                              Ended(sassay::worker::RUN_OUTCOME_TIMEOUT, VERDICT_CODE_KERNEL_TIMEOUT, "gemm hangs")}) {

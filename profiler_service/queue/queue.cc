@@ -314,6 +314,9 @@ absl::Status Queue::Settle(RunningJob& job, const Verdict& verdict, bool given_u
     return CancelIfPromised(lease, Return(lease, reason, ended, ending), ending);
   };
   if (interruption == Interruption::kStopping) return give_back("the service was stopped", store::Ended::kStopped);
+  if (interruption == Interruption::kNoOpenGpu) {
+    return give_back("no GPU that takes it is open; it waits in the queue again", store::Ended::kStopped);
+  }
   // A verdict that was reached all the same stays, and is excluded by the store.
   if (interruption == Interruption::kExcluded && given_up && MayBeRunAgain(lease.submission)) {
     return give_back(verdict.reason(), store::Ended::kExcluded);

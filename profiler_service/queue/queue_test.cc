@@ -188,6 +188,18 @@ TEST_F(QueueTest, StopsAndCrashesDoNotEatTheRetries) {
   EXPECT_EQ(VerdictOf("ann", id).code(), sassay::v1::VERDICT_CODE_RUNNER_LOST);
 }
 
+TEST_F(QueueTest, WhoFoundNoOpenGpuWaitsInTheQueueAgainAndNothingCounts) {
+  const std::string id = Submit("ann", "r1");
+  for (uint32_t i = 0; i < options_.max_attempts + 1; ++i) {
+    const auto job = queue_->Next();
+    job->FoundNoOpenGpu("GPU-1 is closed: cooling");
+    EXPECT_TRUE(job->cancelled());
+    queue_->Conclude(*job, InfraVerdict(sassay::v1::VERDICT_CODE_DEVICE_LOST, "GPU-1 is closed: cooling"));
+    EXPECT_EQ(store_->Get("ann", id)->state, store::State::kQueued);
+    EXPECT_EQ(store_->Get("ann", id)->failures, 0u);
+  }
+}
+
 // The job does not know yet, because its interruption comes after the store's answer.
 TEST_F(QueueTest, ACancellationThatTheJobHasNotHeardOfIsKeptAllTheSame) {
   for (const bool stopping : {false, true}) {

@@ -16,7 +16,7 @@
 namespace sassay::queue {
 
 // Why a runner is asked to give up. The first one stands.
-enum class Interruption { kNone, kCancelled, kLeaseLost, kStopping, kOverdue, kExcluded };
+enum class Interruption { kNone, kCancelled, kLeaseLost, kStopping, kOverdue, kExcluded, kNoOpenGpu };
 
 // Thread-safe. Made by Queue::Next, ended by Queue::Conclude.
 class RunningJob : public JobObserver {
@@ -52,6 +52,7 @@ class RunningJob : public JobObserver {
   std::pair<std::string, absl::Time> seat() const ABSL_LOCKS_EXCLUDED(mutex_);
   void StageStarted(sassay::v1::Stage stage, absl::string_view device) override;
   void StageFinished(const sassay::v1::StageReport& report) override;
+  void FoundNoOpenGpu(absl::string_view) override { Interrupt(Interruption::kNoOpenGpu); }
   bool cancelled() const override { return interruption_ != Interruption::kNone; }
 
  private:

@@ -26,7 +26,8 @@ void TellUsage(Lane& lane) {
 
 }  // namespace
 
-Lanes::Lanes(std::vector<std::unique_ptr<Lane>> lanes, absl::Duration probe_every) : probe_every_(probe_every) {
+Lanes::Lanes(std::vector<std::unique_ptr<Lane>> lanes, absl::Duration probe_every, absl::Duration closed_patience)
+    : probe_every_(probe_every), closed_patience_(closed_patience) {
   for (std::unique_ptr<Lane>& lane : lanes) places_.emplace_back().lane = std::move(lane);
   watcher_ = std::thread([this] { Watch(); });
 }
@@ -66,6 +67,12 @@ size_t Lanes::Best(const std::vector<size_t>& fitting, const std::vector<std::st
   return best;
 }
 
+bool Lanes::Closed(const std::vector<size_t>& fitting) const {
+  const auto takes = [&](size_t index) { return places_[index].takes(); };
+  const auto closed = [&](size_t index) { return places_[index].sick.ok() && places_[index].closed.has_value(); };
+  return std::none_of(fitting.begin(), fitting.end(), takes) && std::any_of(fitting.begin(), fitting.end(), closed);
+}
+
 absl::Status Lanes::WhyNone(const std::vector<size_t>& fitting) const {
   std::vector<std::string> reasons;
   for (const size_t index : fitting) {
@@ -80,13 +87,17 @@ absl::Status Lanes::WhyNone(const std::vector<size_t>& fitting) const {
 absl::StatusOr<Lanes::Seat> Lanes::Take(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier,
                                         absl::Time deadline, const std::function<bool()>& cancelled) {
   absl::MutexLock lock(&mutex_);
+  absl::Time open_at = SteadyNow();
   for (;;) {
     if (const size_t best = Best(fitting, earlier); best < places_.size()) {
       ++places_[best].jobs;
       return Seat(this, best, places_[best].abandoned);
     }
     if (cancelled()) return absl::CancelledError("cancelled while waiting for a device");
-    if (SteadyNow() >= deadline) return WhyNone(fitting);
+    const absl::Time now = SteadyNow();
+    if (now >= deadline) return WhyNone(fitting);
+    if (!Closed(fitting)) open_at = now;
+    if (now - open_at > closed_patience_) return absl::AbortedError(WhyNone(fitting).message());
     changed_.WaitWithTimeout(&mutex_, kGlance);
   }
 }

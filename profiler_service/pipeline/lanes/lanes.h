@@ -29,7 +29,11 @@ namespace sassay::pipeline {
 // this class has seen a fresh runner come up on it, which it tries every `probe_every`.
 class Lanes {
  public:
-  Lanes(std::vector<std::unique_ptr<Lane>> lanes, absl::Duration probe_every);
+  // A job waits so long at a time when no lane that it may have is open.
+  static constexpr absl::Duration kClosedPatience = absl::Minutes(1);
+
+  Lanes(std::vector<std::unique_ptr<Lane>> lanes, absl::Duration probe_every,
+        absl::Duration closed_patience = kClosedPatience);
   ~Lanes();
 
   // A job's place on a lane, given back when it is destroyed. Move-only.
@@ -62,7 +66,9 @@ class Lanes {
 
   // Waits for a seat on one of `fitting` (indices): the emptiest, and one whose label is among `earlier` (where the job
   // failed before) only if no other takes jobs. UNAVAILABLE at the deadline if none does, with the reason;
-  // DEADLINE_EXCEEDED if those that do stayed full; CANCELLED within a moment after `cancelled` says so.
+  // DEADLINE_EXCEEDED if those that do stayed full; ABORTED if none was open for the time of patience, one of them only
+  // because it is closed: the time until the deadline is better kept; CANCELLED within a moment after `cancelled` says
+  // so.
   absl::StatusOr<Seat> Take(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier,
                             absl::Time deadline, const std::function<bool()>& cancelled) ABSL_LOCKS_EXCLUDED(mutex_);
   // A fresh runner did not come up there.
@@ -98,6 +104,8 @@ class Lanes {
   // The seat to take now; size() if there is none.
   size_t Best(const std::vector<size_t>& fitting, const std::vector<std::string>& earlier) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether jobs wait because somebody wants them to.
+  bool Closed(const std::vector<size_t>& fitting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WhyNone(const std::vector<size_t>& fitting) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WhyLost(size_t index, uint64_t abandoned) const ABSL_LOCKS_EXCLUDED(mutex_);
   void Leave(size_t index) ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
@@ -107,7 +115,7 @@ class Lanes {
   size_t NextDue() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Probe(Lane& lane);
 
-  const absl::Duration probe_every_;
+  const absl::Duration probe_every_, closed_patience_;
   std::vector<Place> places_;  // the lanes themselves never change; the rest is guarded
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;

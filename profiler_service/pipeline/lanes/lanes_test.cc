@@ -106,6 +106,22 @@ TEST_F(LanesTest, WhereItFailedBeforeAJobGoesIfEveryOtherLaneIsClosed) {
   EXPECT_EQ(Take({0, 1}, {"GPU a"})->index(), 0u);
 }
 
+TEST_F(LanesTest, AJobKeepsItsTimeWhereAllThatItMayHaveIsClosedForLong) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (const char* name : {"a", "b"}) lanes.push_back(std::make_unique<NamedLane>(name));
+  Lanes impatient(std::move(lanes), absl::Minutes(1), /*closed_patience=*/absl::Milliseconds(1));
+  const auto take = [&](std::vector<size_t> fitting) {
+    return impatient.Take(fitting, {}, absl::InfiniteFuture(), [] { return false; }).status();
+  };
+  impatient.Close(0, "cooling");
+  EXPECT_TRUE(take({0, 1}).ok());
+  const absl::Status aborted = take({0});
+  EXPECT_EQ(aborted.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(aborted.message()), HasSubstr("GPU a is closed: cooling"));
+  impatient.Sick(1, absl::UnavailableError("no context"));
+  EXPECT_EQ(take({0, 1}).code(), absl::StatusCode::kAborted);
+}
+
 TEST_F(LanesTest, OpeningALaneWakesWhoWaitsForIt) {
   lanes_->Close(0, "paused");
   std::thread opener([this] { lanes_->Open(0); });

@@ -173,11 +173,12 @@ class FakeLane : public Lane {
 class RecordingObserver : public JobObserver {
  public:
   void SeatTaken(absl::string_view gpu) override { seat_ = std::string(gpu); }
+  void FoundNoOpenGpu(absl::string_view why) override { why_no_gpu_ = std::string(why); }
   void StageStarted(Stage stage, absl::string_view) override { started_.push_back(stage); }
   void StageFinished(const StageReport& report) override { finished_.push_back(report.stage()); }
   bool cancelled() const override { return cancelled_; }
 
-  std::string seat_;
+  std::string seat_, why_no_gpu_;
   std::vector<Stage> started_, finished_;
   std::atomic<bool> cancelled_{false};
 };
@@ -196,6 +197,7 @@ class PipelineTest : public testing::Test {
     parts.leaving_out = absl::Minutes(1);
     parts.baseline_history_file = baseline_history_file_;
     parts.probe_every = absl::Milliseconds(1);
+    parts.closed_patience = absl::Milliseconds(1);
     parts.catalog = catalog_;
     parts.provenance = [](const admission::AdmittedBundle&, absl::Time, const StopAsked&) {
       return admission::ProvenanceResult{PROVENANCE_VERIFIED, ""};
