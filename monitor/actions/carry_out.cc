@@ -85,8 +85,10 @@ void RunCanary(const Decision& decision, const ControlClient& client, Outcome& o
   v1::RunCanaryResponse response;
   outcome.status = client.Call(&Stub::RunCanary, "run the canary", kCanaryTimeout, request, response);
   const absl::Time now = SteadyNow();
-  if (absl::IsUnavailable(outcome.status) && Answers(client)) {
-    outcome.samples.push_back({now, decision.gpu, "canary.failed", 1, std::string(outcome.status.message())});
+  const bool wrong = absl::IsDataLoss(outcome.status);  // the GPU computed something else than it should
+  if (wrong || (absl::IsUnavailable(outcome.status) && Answers(client))) {
+    outcome.samples.push_back(
+        {now, decision.gpu, "canary.failed", wrong ? 2.0 : 1.0, std::string(outcome.status.message())});
   } else if (outcome.status.ok()) {
     const auto text = [](const v1::CanaryKernel& kernel) { return absl::StrCat(kernel.sm_clock_mhz(), " MHz"); };
     outcome.samples.push_back(

@@ -20,7 +20,8 @@ struct Outcome {
   uint64_t id = 0;
   DecisionKind kind = DecisionKind::kRecordIncident;
   absl::Status status;
-  // What the canary took (canary.tensor_ns, canary.memory_ns), or that the judge could not run it (canary.failed).
+  // What the canary took (canary.tensor_ns, canary.memory_ns), or that the judge could not run it (canary.failed 1) or
+  // that the GPU computed wrongly (canary.failed 2).
   std::vector<Sample> samples{};
   v1::Incident incident{};  // kRecordIncident: what was recorded
 };

@@ -1,11 +1,10 @@
-#include "monitor/sources/sampler.h"
-
 #include <atomic>
 
 #include "absl/synchronization/notification.h"
 #include "common/base/steady_time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/sources/sampler.h"
 
 namespace sassay::monitor {
 namespace {

@@ -72,6 +72,7 @@ struct Sampler::Shared {
     slot.last_error.clear();
     ++slot.readings;
     slot.last_good = begin;
+    news = news || !read->empty();
     for (Sample& sample : *read) Push(std::move(sample));
     Push(Silence(slot.name, begin, absl::ZeroDuration()));
   }
@@ -83,6 +84,7 @@ struct Sampler::Shared {
       const absl::Duration silent = slot->Silent(now);
       if (silent == absl::ZeroDuration() || now - slot->said_silent < kSayAgain) continue;
       slot->said_silent = now;
+      news = true;
       Push(Silence(slot->name, now, silent));
     }
     return now + kSayAgain;
@@ -93,6 +95,7 @@ struct Sampler::Shared {
   std::deque<Sample> queue ABSL_GUARDED_BY(mutex);
   uint64_t dropped ABSL_GUARDED_BY(mutex) = 0;
   bool woken ABSL_GUARDED_BY(mutex) = false;
+  bool news ABSL_GUARDED_BY(mutex) = false;  // the queue holds more than that sources are well
   bool stopping ABSL_GUARDED_BY(mutex) = false;
 };
 
@@ -143,14 +146,14 @@ Sampler::~Sampler() {
 std::vector<Sample> Sampler::Take(absl::Duration patience) {
   Shared& s = *shared_;
   const absl::Time deadline = SteadyNow() + patience;
-  const auto something = [&s]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s.woken || !s.queue.empty(); };
+  const auto something = [&s]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s.woken || s.news; };
   absl::MutexLock lock(&s.mutex);
   while (true) {
     const absl::Time say_again = s.SaySilences(slots_, SteadyNow());
     const absl::Time until = std::min(deadline, say_again);
     if (AwaitUntil(s.mutex, absl::Condition(&something), until) || SteadyNow() >= deadline) break;
   }
-  s.woken = false;
+  s.woken = s.news = false;
   std::vector<Sample> taken(std::make_move_iterator(s.queue.begin()), std::make_move_iterator(s.queue.end()));
   s.queue.clear();
   return taken;

@@ -43,8 +43,8 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Waits until there are samples, Wake was called, or `patience` has passed; gives all there are, in the order in
-  // which they came.
+  // Waits until there are samples (that a source has nothing to say and is well is none), Wake was called, or
+  // `patience` has passed; gives all there are, in the order in which they came.
   std::vector<Sample> Take(absl::Duration patience);
   // Ends one Take that waits now or comes next.
   void Wake();

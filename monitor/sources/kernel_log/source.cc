@@ -25,7 +25,8 @@
 namespace sassay::monitor {
 namespace {
 
-constexpr int kWaitMs = 500;
+// A timing is final once what was logged up to its end has been heard: the wait is part of that delay.
+constexpr int kWaitMs = 200;
 constexpr int kMostAtOnce = 4096;
 constexpr size_t kLongestRecord = 8192;  // the kernel's CONSOLE_EXT_LOG_MAX
 constexpr absl::Duration kPatience = absl::Seconds(10);
@@ -97,8 +98,10 @@ class KernelLogSource : public Source {
       } else if (count == 0 || errno == EAGAIN) {
         return absl::OkStatus();
       } else if (errno != EPIPE && errno != EINTR) {
+        const std::string why = absl::StrCat("reading ", options_.device.string(), ": ", strerror(errno));
         fd_.reset();
-        return absl::UnknownError(absl::StrCat("reading the kernel log: ", strerror(errno)));
+        absl::SleepFor(absl::Seconds(1));
+        return absl::UnavailableError(why);
       }
     }
     return absl::OkStatus();

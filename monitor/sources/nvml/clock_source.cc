@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
+#include "absl/types/optional.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "monitor/sources/nvml/reader.h"
@@ -35,6 +37,18 @@ constexpr std::array<unsigned, 4> kFields = {kFieldSoftwareThermalNs, kFieldHard
 
 constexpr absl::Duration kIntroduceEvery = absl::Minutes(1);
 
+// What calls cost on an H200 is in docs/measurements/2026-11-monitor.md: clocks, reasons, power and temperature 0.3 us
+// each, for the driver keeps them in memory that it shares; the counters 0.4 to 0.6 ms and the margin 0.5 to 0.9 ms,
+// spent spinning. Ten times a second, for eight GPUs, those two would be a tenth of a core.
+constexpr absl::Duration kCountEvery = absl::Milliseconds(700);
+// The margin moves with the temperature, which is read each time.
+constexpr int kMarginStepCelsius = 2;
+constexpr absl::Duration kMarginEvery = absl::Seconds(10);
+constexpr absl::Duration kSmallMarginEvery = absl::Seconds(3);
+constexpr int kSmallMarginCelsius = 15;
+// NVML's reasons that slow a GPU down for other causes than power capping or its settings.
+constexpr unsigned long long kSlowdowns = 0xE8;
+
 class ClockSource : public Source {
  public:
   explicit ClockSource(std::shared_ptr<Directory> directory) : directory_(std::move(directory)) {}
@@ -56,7 +70,10 @@ class ClockSource : public Source {
   // What is remembered of a GPU between readings.
   struct Memory {
     absl::Time answered = SteadyNow();
-    absl::Time counted;
+    absl::Time counted = absl::InfinitePast();
+    absl::Time next_margin = absl::InfinitePast();
+    int margin_at_celsius = 0;
+    bool slowed = false;  // one of kSlowdowns is in force, or was at the reading before
     std::map<std::string, double> totals;
     bool threshold_asked = false;
     unsigned slowdown_celsius = 0;  // 0: unknown
@@ -73,16 +90,19 @@ class ClockSource : public Source {
   void ReadGpu(const Gpu& gpu, std::vector<Sample>& samples) {
     Memory& memory = memories_[gpu.uuid];
     Reader reader(session_.library(), gpu, lacks_, samples);
-    ReadClocks(reader);
+    const bool slowed = ReadClocks(reader);
     ReadTemperature(reader, memory);
-    ReadCounters(reader, memory);
+    const bool soon = slowed || memory.slowed;
+    if (soon || SteadyNow() - memory.counted >= kCountEvery) ReadCounters(reader, memory);
+    memory.slowed = slowed;
     if (reader.error().empty()) memory.answered = SteadyNow();
     reader.Add("gpu.lost", reader.lost() ? 1 : 0, reader.lost() ? reader.error() : "");
     if (reader.error().empty()) return;
     reader.Add("gpu.silent_seconds", absl::ToDoubleSeconds(SteadyNow() - memory.answered), reader.error());
   }
 
-  void ReadClocks(Reader& reader) {
+  // Whether the GPU is being slowed down.
+  bool ReadClocks(Reader& reader) {
     const Library& nvml = session_.library();
     unsigned value = 0;
     unsigned long long reasons = 0;
@@ -96,6 +116,7 @@ class ClockSource : public Source {
       reader.Add("gpu.clock_reasons", static_cast<double>(reasons));
     }
     if (reader.Call("gpu.power_watts", nvml.DeviceGetPowerUsage, &value)) reader.Add("gpu.power_watts", value / 1000.0);
+    return (reasons & kSlowdowns) != 0;
   }
 
   void ReadTemperature(Reader& reader, Memory& memory) {
@@ -103,18 +124,27 @@ class ClockSource : public Source {
     unsigned celsius = 0;
     const bool known = reader.Call("gpu.temperature_celsius", nvml.DeviceGetTemperature, kSensorGpu, &celsius);
     if (known) reader.Add("gpu.temperature_celsius", celsius);
+    const absl::Time now = SteadyNow();
+    const bool moved = known && std::abs(static_cast<int>(celsius) - memory.margin_at_celsius) >= kMarginStepCelsius;
+    if (now < memory.next_margin && !moved) return;
+    memory.margin_at_celsius = static_cast<int>(celsius);
+    const absl::optional<int> margin = ReadMargin(reader, memory, known ? absl::optional<int>(celsius) : absl::nullopt);
+    if (margin) reader.Add("gpu.thermal_margin_celsius", *margin);
+    memory.next_margin = now + (margin && *margin < kSmallMarginCelsius ? kSmallMarginEvery : kMarginEvery);
+  }
+
+  // The GPU's own word, or its slow-down threshold less its temperature.
+  absl::optional<int> ReadMargin(Reader& reader, Memory& memory, absl::optional<int> celsius) {
+    const Library& nvml = session_.library();
     MarginTemperature margin;
-    if (reader.Call("gpu.thermal_margin_celsius (its own)", nvml.DeviceGetMarginTemperature, &margin)) {
-      reader.Add("gpu.thermal_margin_celsius", margin.celsius);
-      return;
-    }
+    if (reader.Call("margin of its own", nvml.DeviceGetMarginTemperature, &margin)) return margin.celsius;
     if (!memory.threshold_asked) {
       memory.threshold_asked = true;
       reader.Call("slowdown threshold", nvml.DeviceGetTemperatureThreshold, kThresholdSlowdown,
                   &memory.slowdown_celsius);
     }
-    if (!known || memory.slowdown_celsius == 0) return;
-    reader.Add("gpu.thermal_margin_celsius", static_cast<double>(memory.slowdown_celsius) - celsius);
+    if (!celsius || memory.slowdown_celsius == 0) return absl::nullopt;
+    return static_cast<int>(memory.slowdown_celsius) - *celsius;
   }
 
   // A signal's total is the sum of its counters; where two were in force at once, a share of more than all is all.

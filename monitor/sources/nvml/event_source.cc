@@ -10,7 +10,8 @@
 namespace sassay::monitor::nvml {
 namespace {
 
-constexpr unsigned kWaitMs = 500;
+// A timing is final once what was told up to its end has been heard: the wait is part of that delay.
+constexpr unsigned kWaitMs = 200;
 constexpr int kMostAtOnce = 64;
 
 class EventSource : public Source {

@@ -56,6 +56,11 @@ void MeasureCheapCalls() {
   });
   MeasureFields("fields_reason_counters",
                 {kFieldSoftwareThermalNs, kFieldHardwareThermalNs, kFieldPowerBrakeNs, kFieldPowerCapNs});
+  MeasureFields("fields_thermal_and_brake", {kFieldSoftwareThermalNs, kFieldHardwareThermalNs, kFieldPowerBrakeNs});
+  MeasureFields("field_software_thermal", {kFieldSoftwareThermalNs});
+  MeasureFields("field_hardware_thermal", {kFieldHardwareThermalNs});
+  MeasureFields("field_power_brake", {kFieldPowerBrakeNs});
+  MeasureFields("field_power_cap", {kFieldPowerCapNs});
   MeasureFields("field_memory_temperature", {kFieldMemoryTemperature});
 }
 

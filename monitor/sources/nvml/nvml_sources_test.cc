@@ -49,11 +49,21 @@ TEST_F(NvmlTest, ReadsWhatEachGpuSays) {
   EXPECT_EQ(a["gpu.lost"], 0);
   EXPECT_EQ(a.count("gpu.power_cap_ratio"), 0u) << "a share of the time needs two readings";
   EXPECT_EQ(gpus_->UuidAt("0000:11:00"), "GPU-b");
-  Values again = Read(*source, "GPU-a");
-  EXPECT_GT(again["gpu.power_cap_ratio"], 0.9);
-  EXPECT_EQ(again["gpu.thermal_slowdown_ratio"], 0);
-  EXPECT_GT(again["gpu.power_cap_seconds_total"], a["gpu.power_cap_seconds_total"]);
   EXPECT_EQ(Read(*source, "GPU-b")["gpu.temperature_celsius"], 30);
+}
+
+TEST_F(NvmlTest, CountersAreReadOnceASecondUnlessSomethingSlowsTheGpuDown) {
+  Script("gpu GPU-a reasons=0x4\n");
+  const auto source = MakeClockSource(gpus_);
+  EXPECT_EQ(Read(*source, "GPU-a").count("gpu.power_cap_seconds_total"), 1u);
+  EXPECT_EQ(Read(*source, "GPU-a").count("gpu.power_cap_seconds_total"), 0u);
+  Script("gpu GPU-a reasons=0x20\n");
+  Values slowed = Read(*source, "GPU-a");
+  EXPECT_EQ(slowed.count("gpu.thermal_slowdown_ratio"), 1u);
+  EXPECT_GT(slowed["gpu.power_cap_ratio"], 0) << "the share is of the whole time since the reading before";
+  Script("gpu GPU-a\n");
+  EXPECT_GT(Read(*source, "GPU-a")["gpu.thermal_slowdown_ratio"], 0) << "what ended since the reading before";
+  EXPECT_EQ(Read(*source, "GPU-a").count("gpu.thermal_slowdown_ratio"), 0u);
 }
 
 TEST_F(NvmlTest, HeatInHardwareIsBothThermalAndHardware) {

@@ -5,11 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "monitor/sources/nvml/reader.h"
 #include "monitor/sources/nvml/sources.h"
 
 namespace sassay::monitor::nvml {
 namespace {
+
+// 0.1 ms on an H200, most of what this source costs.
+constexpr absl::Duration kReplayEvery = absl::Seconds(10);
 
 class StateSource : public Source {
  public:
@@ -55,8 +59,12 @@ class StateSource : public Source {
     const Library& nvml = session_.library();
     unsigned value = 0;
     Utilization utilization = {};
-    if (reader.Call("gpu.pcie_replay_total", nvml.DeviceGetPcieReplayCounter, &value)) {
-      reader.Add("gpu.pcie_replay_total", value);
+    absl::Time& replays = replays_read_[reader.gpu().uuid];
+    if (SteadyNow() - replays >= kReplayEvery) {
+      replays = SteadyNow();
+      if (reader.Call("gpu.pcie_replay_total", nvml.DeviceGetPcieReplayCounter, &value)) {
+        reader.Add("gpu.pcie_replay_total", value);
+      }
     }
     if (reader.Call("gpu.power_limit_watts", nvml.DeviceGetEnforcedPowerLimit, &value)) {
       reader.Add("gpu.power_limit_watts", value / 1000.0);
@@ -94,6 +102,7 @@ class StateSource : public Source {
   const std::shared_ptr<OurProcesses> ours_;
   Session session_;
   Lacks lacks_;
+  std::map<std::string, absl::Time> replays_read_;       // by GPU; never: the beginning of time
   std::map<std::string, std::set<unsigned>> suspected_;  // by GPU: not ours at the reading before
 };
 
