@@ -192,5 +192,16 @@ TEST_F(DeviceJudgeTest, SaysHowMuchMemoryIsItsOwn) {
   EXPECT_GT(judge_->Ready().device().judge_bytes(), uint64_t{1} << 28);
 }
 
+TEST_F(DeviceJudgeTest, TheCanaryRunsBesideCasesAndLeavesThemAlone) {
+  ASSERT_EQ(Prepare().error(), "");
+  JudgeRequest request;
+  request.mutable_canary();
+  const JudgeReply reply = Ask(request, kKept);
+  EXPECT_EQ(reply.error(), "");
+  EXPECT_GT(reply.canary().tensor().median_ns(), 0);
+  EXPECT_GT(reply.canary().memory().median_ns(), 0);
+  EXPECT_EQ(Refill(4, "normal").error(), "");
+}
+
 }  // namespace
 }  // namespace sassay::judge

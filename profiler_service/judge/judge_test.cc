@@ -319,5 +319,14 @@ TEST(Judge, EveryShippedBuiltinReferenceAcceptsItsShapes) {
   EXPECT_EQ(builtin, 20);
 }
 
+TEST_F(JudgeTest, ADeviceThatRunsNoKernelsOfOursHasNoCanary) {
+  JudgeRequest request;
+  request.mutable_canary();
+  const JudgeReply reply = Ask(request);
+  EXPECT_THAT(reply.error(), HasSubstr("has no canary"));
+  EXPECT_EQ(reply.trouble(), sassay::worker::JUDGE_TROUBLE_OTHER);
+  EXPECT_FALSE(reply.has_canary());
+}
+
 }  // namespace
 }  // namespace sassay::judge

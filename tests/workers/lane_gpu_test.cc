@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
+#include "common/base/sha256.h"
 #include "profiler_service/pipeline/service_pipeline.h"
 #include "profiler_service/wire/gpu_nodes.h"
 #include "tests/workers/gpu_processes.h"
@@ -68,6 +69,30 @@ class LaneGpuTest : public testing::Test {
     return response;
   }
 
+  // A bundle of the package that this test travels with; empty if it runs elsewhere.
+  static std::string Bundle(const std::string& name) {
+    return ReadFile(std::string(std::getenv("SASSAY_TEST_BIN")) + "/../bundles/" + name + ".bundle").value_or("");
+  }
+
+  sassay::v1::Verdict Run(const std::string& bundle, const std::string& workload, sassay::v1::Stage stage) {
+    class Unheard : public JobObserver {
+     public:
+      void SeatTaken(absl::string_view) override {}
+      void StageStarted(sassay::v1::Stage, absl::string_view) override {}
+      void StageFinished(const sassay::v1::StageReport&) override {}
+      bool cancelled() const override { return false; }
+    } observer;
+    Job job;
+    job.submission_id = "s";
+    job.bundle_bytes = bundle;
+    job.request.set_bundle_sha256(Sha256Hex(bundle));
+    job.request.set_workload(workload);
+    job.request.add_stages(stage);
+    job.request.set_sanitize(sassay::v1::SANITIZE_POLICY_NONE);
+    job.deadline = absl::Now() + absl::Minutes(1);
+    return service_->runner().Run(job, observer);
+  }
+
   telemetry::Hub hub_;
   std::shared_ptr<telemetry::Watcher> watcher_;
   std::optional<TemporaryDirectory> directory_;
@@ -119,6 +144,44 @@ TEST_F(LaneGpuTest, RestartedWorkersLeaveTheGpuAndOthersTakeTheirPlaces) {
   EXPECT_TRUE(Canary("others").ok());
   EXPECT_NE(Pulse().judge_pid(), before.judge_pid());
   EXPECT_EQ(service_->judge_deaths(), 0u);
+}
+
+TEST_F(LaneGpuTest, AFaultIsToldWithTheProcessThatTheDriverNamesAndBlamedWhenItHappensAgain) {
+  const std::string bundle = Bundle("illegal_address");
+  if (bundle.empty()) GTEST_SKIP() << "no bundles/ beside the programs";
+  const auto verdict = Run(bundle, "gemm_n256_k256/M=64", sassay::v1::STAGE_EVALUATE);
+  EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_RUNTIME_ERROR) << verdict.reason();
+  std::set<uint32_t> started;
+  std::vector<sassay::v1::FaultObserved> faults;
+  while (const auto message = watcher_->Take()) {
+    if (message->has_fault()) faults.push_back(message->fault());
+    if (message->worker().kind() == "runner") started.insert(message->worker().pid());
+  }
+  ASSERT_EQ(faults.size(), 2u);
+  EXPECT_FALSE(faults[0].blamed());
+  EXPECT_TRUE(faults[1].blamed());
+  EXPECT_NE(faults[0].pid(), faults[1].pid()) << "a fresh runner";
+  for (const sassay::v1::FaultObserved& fault : faults) {
+    std::cout << "fault: " << sassay::v1::VerdictCode_Name(fault.code()) << " of process " << fault.pid() << "\n";
+    EXPECT_EQ(started.count(fault.pid()), 1u);
+  }
+}
+
+TEST_F(LaneGpuTest, ATimingIsToldWithItsBlocks) {
+  const std::string bundle = Bundle("gemm_tiled");
+  if (bundle.empty()) GTEST_SKIP() << "no bundles/ beside the programs";
+  const auto verdict = Run(bundle, "gemm_n256_k256/M=64", sassay::v1::STAGE_TIMING);
+  EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_CORRECT) << verdict.reason();
+  std::vector<sassay::v1::TimingObserved> timings;
+  while (const auto message = watcher_->Take()) {
+    if (message->has_timing()) timings.push_back(message->timing());
+    EXPECT_FALSE(message->has_fault()) << message->DebugString();
+  }
+  ASSERT_EQ(timings.size(), 1u);
+  std::cout << "timing: " << timings[0].ShortDebugString() << "\n";
+  EXPECT_EQ(timings[0].uuid(), gpu_);
+  EXPECT_GT(timings[0].blocks(), 0u);
+  EXPECT_LE(timings[0].void_blocks(), timings[0].blocks());
 }
 
 }  // namespace
