@@ -56,6 +56,11 @@ void FakeControl::BreakStreams() {
   ++breaks_;
 }
 
+void FakeControl::ReplaceGpus(v1::ListGpusResponse now) {
+  absl::MutexLock lock(&mutex_);
+  gpus = std::move(now);
+}
+
 std::vector<v1::ReportHealthRequest> FakeControl::reports() const {
   absl::MutexLock lock(&mutex_);
   return reports_;
@@ -68,6 +73,7 @@ grpc::Status FakeControl::Note(std::string call) {
 }
 
 grpc::Status FakeControl::ListGpus(Context*, const v1::ListGpusRequest*, v1::ListGpusResponse* response) {
+  absl::MutexLock lock(&mutex_);
   *response = gpus;
   return refusal;
 }

@@ -34,6 +34,9 @@ class FakeControl : public v1::Control::Service {
   void BreakStreams() ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<v1::ReportHealthRequest> reports() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Also while calls run.
+  void ReplaceGpus(v1::ListGpusResponse now) ABSL_LOCKS_EXCLUDED(mutex_);
+
   v1::ListGpusResponse gpus;
   v1::GetUsageResponse usage;
   v1::ListAuditResponse audit;
