@@ -1,5 +1,6 @@
 #include "monitor/program/run.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -158,6 +159,8 @@ absl::Status Start(const Options& options, Running& running) {
 }
 
 int RunWatch(const Options& options) {
+  // Two dozen threads that do next to nothing would have a heap each.
+  mallopt(M_ARENA_MAX, 2);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("reliability-monitor"));
   CatchStopSignals();
   Running running;

@@ -1,5 +1,7 @@
 #include "monitor/sources/sampler.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <deque>
 #include <thread>
@@ -12,6 +14,7 @@
 namespace sassay::monitor {
 namespace {
 
+constexpr size_t kLongestThreadName = 15;
 constexpr absl::Duration kSayAgain = absl::Milliseconds(200);
 
 Sample Silence(const std::string& source, absl::Time at, absl::Duration silent) {
@@ -115,6 +118,7 @@ Sampler::Sampler(std::vector<std::unique_ptr<Source>> sources, size_t capacity)
 
 void Sampler::Run(std::shared_ptr<Shared> shared, std::shared_ptr<Slot> slot) {
   Shared& s = *shared;
+  pthread_setname_np(pthread_self(), slot->name.substr(0, kLongestThreadName).c_str());
   const auto stopping = [&s]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s.stopping; };
   while (true) {
     const absl::Time begin = SteadyNow();

@@ -73,6 +73,7 @@ class ClockSource : public Source {
     absl::Time counted = absl::InfinitePast();
     absl::Time next_margin = absl::InfinitePast();
     int margin_at_celsius = 0;
+    unsigned long long software_heat_ns = 0;
     bool slowed = false;  // one of kSlowdowns is in force, or was at the reading before
     std::map<std::string, double> totals;
     bool threshold_asked = false;
@@ -92,7 +93,7 @@ class ClockSource : public Source {
     Reader reader(session_.library(), gpu, lacks_, samples);
     const bool slowed = ReadClocks(reader);
     ReadTemperature(reader, memory);
-    const bool soon = slowed || memory.slowed;
+    const bool soon = slowed || memory.slowed || SoftwareHeatCounted(reader, memory);
     if (soon || SteadyNow() - memory.counted >= kCountEvery) ReadCounters(reader, memory);
     memory.slowed = slowed;
     if (reader.error().empty()) memory.answered = SteadyNow();
@@ -145,6 +146,16 @@ class ClockSource : public Source {
     }
     if (!celsius || memory.slowdown_celsius == 0) return absl::nullopt;
     return static_cast<int>(memory.slowdown_celsius) - *celsius;
+  }
+
+  // Whether the counter of software thermal slow-down moved since the reading before; that one is cheap, unlike those
+  // of the hardware.
+  bool SoftwareHeatCounted(Reader& reader, Memory& memory) {
+    Field field = {};
+    field.field = kFieldSoftwareThermalNs;
+    if (!reader.Call("counters of reasons", session_.library().DeviceGetFieldValues, 1, &field)) return false;
+    if (field.result != kSuccess) return false;
+    return std::exchange(memory.software_heat_ns, field.value) != field.value;
   }
 
   // A signal's total is the sum of its counters; where two were in force at once, a share of more than all is all.
