@@ -93,7 +93,8 @@ class ClockSource : public Source {
     Reader reader(session_.library(), gpu, lacks_, samples);
     const bool slowed = ReadClocks(reader);
     ReadTemperature(reader, memory);
-    const bool soon = slowed || memory.slowed || SoftwareHeatCounted(reader, memory);
+    const bool heat = SoftwareHeatCounted(reader, memory);
+    const bool soon = heat || slowed || memory.slowed;
     if (soon || SteadyNow() - memory.counted >= kCountEvery) ReadCounters(reader, memory);
     memory.slowed = slowed;
     if (reader.error().empty()) memory.answered = SteadyNow();
