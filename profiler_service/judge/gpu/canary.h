@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,7 +33,7 @@ struct CanaryWork {
 
 // Life cycle: Create takes the memory, Run does all the work; destruction frees the memory. Threads and ownership: as
 // Kernels, which outlive it. Failure: RESOURCE_EXHAUSTED without memory; DATA_LOSS the GPU computed something wrong;
-// UNAVAILABLE the work was interrupted, so that its times mean nothing; UNIMPLEMENTED the device has no time; else a
+// UNAVAILABLE its two clocks disagree, so that neither is believed; UNIMPLEMENTED the device has no time; else a
 // kernel of ours did not end well.
 class Canary {
  public:
@@ -49,6 +50,8 @@ class Canary {
   absl::Status LaunchTensor(uint32_t launch);
   absl::Status LaunchCopy(uint32_t launch);
   absl::Status WarmUp();
+  // All launches behind one hold, with a mark before and after each.
+  absl::Status Enqueue(absl::Status (Canary::*launch)(uint32_t), std::vector<std::pair<int, int>>& marks);
   absl::StatusOr<sassay::v1::CanaryKernel> Time(uint32_t blocks, absl::Status (Canary::*launch)(uint32_t),
                                                 std::vector<uint64_t>& sums);
 
