@@ -63,13 +63,6 @@ absl::Status Queue::Start(PreviousProcess previous) {
   }
   if (!orphans.empty())
     spdlog::info("recovered {} submissions that were running when the service ended", orphans.size());
-  ASSIGN_OR_RETURN(const std::vector<store::Hold> holds, store_.Holds());
-  for (const store::Hold& hold : holds) {
-    if (!hold.gpu.empty()) continue;
-    spdlog::warn("paused by {} since {} ({}): nothing is started until ResumeDispatch", hold.actor,
-                 absl::FormatTime(hold.since, absl::UTCTimeZone()), hold.reason);
-    Remember(hold);
-  }
   RETURN_IF_ERROR(finality_.Start(store_));
   ASSIGN_OR_RETURN(const store::Depths depths, store_.CountDepths());
   OfferWork(depths.queued);
@@ -407,30 +400,6 @@ void Queue::InterruptAll() {
 size_t Queue::running() const {
   absl::MutexLock lock(&mutex_);
   return running_.size();
-}
-
-absl::Status Queue::Pause(const store::Hold& pause) {
-  RETURN_IF_ERROR(store_.PlaceHold(pause));
-  Remember(pause);
-  return absl::OkStatus();
-}
-
-absl::Status Queue::Resume() {
-  if (const absl::optional<store::Hold> hold = pause(); hold.has_value()) {
-    RETURN_IF_ERROR(store_.LiftHold("", hold->holder));
-  }
-  Remember(absl::nullopt);
-  return absl::OkStatus();
-}
-
-void Queue::Remember(absl::optional<store::Hold> pause) {
-  absl::MutexLock lock(&mutex_);
-  pause_ = std::move(pause);
-}
-
-absl::optional<store::Hold> Queue::pause() const {
-  absl::MutexLock lock(&mutex_);
-  return pause_;
 }
 
 }  // namespace sassay::queue

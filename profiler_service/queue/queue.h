@@ -119,11 +119,6 @@ class Queue {
   // Watchers that wait for events.
   size_t watchers() const { return feed_.watchers(); }
 
-  // Hands out nothing until Resume, also after a restart. Running attempts go on. UNAVAILABLE: nothing was changed.
-  absl::Status Pause(const store::Hold& pause) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Resume() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::optional<store::Hold> pause() const ABSL_LOCKS_EXCLUDED(mutex_);
-
   // --- the monitor's side ---
 
   // Attempts that overlap the window do not count: those with a verdict are excluded and wait for another attempt,
@@ -143,9 +138,8 @@ class Queue {
   absl::StatusOr<store::NewSubmission> Prepare(const std::string& tenant,
                                                const sassay::v1::ProfileRequest& request) const;
   void OfferWork(uint64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Remember(absl::optional<store::Hold> pause) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WorkOrStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || (!pause_.has_value() && offers_ > 0 && running_.size() + acquiring_ < room_);
+    return stopping_ || (offers_ > 0 && running_.size() + acquiring_ < room_);
   }
   bool TakeOffer() ABSL_LOCKS_EXCLUDED(mutex_);
   void Acquired() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -189,7 +183,6 @@ class Queue {
   absl::CondVar timer_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupting_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::optional<store::Hold> pause_ ABSL_GUARDED_BY(mutex_);
   // At least as many as submissions wait: each offer is worth one try to acquire.
   uint64_t offers_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t room_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<uint32_t>::max();

@@ -398,24 +398,6 @@ TEST_F(QueueTest, AFullQueueNamesItsFlag) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--max-in-flight-per-tenant"));
 }
 
-TEST_F(QueueTest, APausedQueueHandsOutNothingUntilResumedWhateverHappensBetween) {
-  ASSERT_TRUE(
-      queue_->Pause({"", "operator", sassay::v1::GPU_STATE_PAUSED, "too hot", "", options_.now(), "root"}).ok());
-  Crash();
-  ASSERT_TRUE(queue_->pause().has_value());
-  EXPECT_EQ(queue_->pause()->reason, "too hot");
-  Submit("ann", "r1");
-  std::atomic<bool> resumed = false;
-  std::thread worker([&] {
-    const auto job = queue_->Next();
-    EXPECT_TRUE(resumed);
-    queue_->Conclude(*job, CorrectVerdict());
-  });
-  resumed = true;
-  ASSERT_TRUE(queue_->Resume().ok());
-  worker.join();
-}
-
 TEST_F(QueueTest, HooksSeeEachStepOnce) {
   std::atomic<int> accepted = 0, retried = 0, finished = 0, stages = 0;
   QueueHooks hooks;

@@ -17,6 +17,11 @@ absl::optional<sassay::v1::Telemetry> Watcher::Take() {
   return oldest;
 }
 
+bool Watcher::waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return !waiting_.empty();
+}
+
 void Watcher::Offer(const sassay::v1::Telemetry& message) {
   {
     absl::MutexLock lock(&mutex_);

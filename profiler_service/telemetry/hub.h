@@ -26,6 +26,8 @@ class Watcher {
   Watcher(size_t backlog, std::function<void()> on_ready);
   // The oldest message that is left, with its sequence.
   absl::optional<sassay::v1::Telemetry> Take() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether Take would give one.
+  bool waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class Hub;
@@ -33,7 +35,7 @@ class Watcher {
 
   const size_t backlog_;
   const std::function<void()> on_ready_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   uint64_t sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<sassay::v1::Telemetry> waiting_ ABSL_GUARDED_BY(mutex_);
 };

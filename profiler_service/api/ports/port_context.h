@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,12 +13,9 @@
 #include "profiler_service/api/auth/tokens.h"
 #include "profiler_service/api/ports/io_pool.h"
 #include "profiler_service/api/ports/open_streams.h"
-#include "profiler_service/pipeline/lanes/gpus.h"
 #include "profiler_service/queue/queue.h"
 #include "profiler_service/store/blob_store.h"
 #include "profiler_service/store/store.h"
-#include "profiler_service/telemetry/hub.h"
-#include "sassay/v1/control.pb.h"
 #include "sassay/v1/profiler.pb.h"
 
 namespace grpc {
@@ -46,9 +42,6 @@ struct PortContext {
   OpenStreams& streams;
   std::function<void(absl::StatusCode)> refused;  // counts answers that are no OK
   sassay::v1::GetCapabilitiesResponse capabilities;
-  std::vector<sassay::v1::Gpu> gpus;  // state and running are filled in when asked
-  pipeline::Gpus* gpu_port = nullptr;
-  telemetry::Hub* telemetry = nullptr;
 };
 
 // Who is calling; UNAUTHENTICATED.

@@ -108,6 +108,11 @@ ServerUnaryReactor* ProfilerPort::Cancel(CallbackServerContext* context, const s
   return reactor;
 }
 
+grpc::ServerWriteReactor<sassay::v1::Event>* ProfilerPort::WatchExclusions(
+    CallbackServerContext* context, const sassay::v1::WatchExclusionsRequest* request) {
+  return ServeWatchExclusions(port_, *context, *request);
+}
+
 ServerUnaryReactor* ProfilerPort::ListWorkloads(CallbackServerContext* context, const sassay::v1::ListWorkloadsRequest*,
                                                 sassay::v1::ListWorkloadsResponse* response) {
   return Answer(port_, *context, [&](const Caller&) {

@@ -32,6 +32,8 @@ class ProfilerPort : public sassay::v1::Profiler::CallbackService {
                                                       const sassay::v1::AttachRequest* request) override;
   grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* context, const sassay::v1::CancelRequest* request,
                                    sassay::v1::CancelResponse* response) override;
+  grpc::ServerWriteReactor<sassay::v1::Event>* WatchExclusions(
+      grpc::CallbackServerContext* context, const sassay::v1::WatchExclusionsRequest* request) override;
   grpc::ServerUnaryReactor* ListWorkloads(grpc::CallbackServerContext* context,
                                           const sassay::v1::ListWorkloadsRequest* request,
                                           sassay::v1::ListWorkloadsResponse* response) override;

@@ -15,6 +15,10 @@ grpc::ServerWriteReactor<sassay::v1::Event>* ServeProfile(PortContext& port, grp
                                                           const sassay::v1::ProfileRequest& request);
 grpc::ServerWriteReactor<sassay::v1::Event>* ServeAttach(PortContext& port, grpc::CallbackServerContext& context,
                                                          const sassay::v1::AttachRequest& request);
+// Exclusions of the caller's own turns.
+grpc::ServerWriteReactor<sassay::v1::Event>* ServeWatchExclusions(PortContext& port,
+                                                                  grpc::CallbackServerContext& context,
+                                                                  const sassay::v1::WatchExclusionsRequest& request);
 // Disk work happens on the pool, one chunk at a time: a fast client is slowed down, not buffered.
 grpc::ServerReadReactor<sassay::v1::WriteBlobRequest>* ServeWriteBlob(PortContext& port,
                                                                       grpc::CallbackServerContext& context,

@@ -74,7 +74,7 @@ ServiceFacts FactsOf(pipeline::ServicePipeline& pipeline) {
   facts.capabilities.set_rules_version(std::string(verdict::kRulesVersion));
   facts.capabilities.set_provenance_toolkit(pipeline.provenance_toolkit());
   for (const sassay::v1::DeviceCapability& device : pipeline.devices()) *facts.capabilities.add_devices() = device;
-  facts.gpus = pipeline.gpus().List();
+  facts.gpus = &pipeline.gpus();
   return facts;
 }
 
@@ -112,9 +112,8 @@ absl::Status Serve(const ServiceOptions& options) {
   ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog, &telemetry));
   ServiceFacts facts = FactsOf(*pipeline);
   facts.capabilities.set_default_sanitize(options.sanitize);
-  facts.metrics = MetricsOf(*pipeline);
-  facts.gpu_port = &pipeline->gpus();
   facts.telemetry = &telemetry;
+  facts.metrics = MetricsOf(*pipeline);
   ASSIGN_OR_RETURN(const auto server,
                    Server::Start(options, std::move(state), pipeline->runner(), catalog, std::move(facts)));
   RETURN_IF_ERROR(Announce(options, *server));

@@ -20,6 +20,8 @@
 #include "common/metrics/service_metrics.h"
 #include "common/process/crash_report.h"
 #include "profiler_service/api/ports/control_port.h"
+#include "profiler_service/api/ports/gpu_holds.h"
+#include "profiler_service/api/ports/heartbeat.h"
 #include "profiler_service/api/ports/profiler_port.h"
 #include "profiler_service/api/service/metrics.h"
 #include "profiler_service/queue/dispatcher.h"
@@ -30,6 +32,8 @@ namespace sassay::api {
 namespace {
 
 constexpr int kIoThreads = 4;
+// A canary each for as many GPUs at once.
+constexpr int kSlowControlThreads = 8;
 constexpr double kAuditedRefusalsPerSecond = 1;
 constexpr int kMaxMessageBytes = 4 << 20;
 constexpr absl::Duration kHousekeeping = absl::Minutes(10);
@@ -104,19 +108,28 @@ struct Server::Parts {
              control_pool,
              streams,
              [this](absl::StatusCode code) { metrics.CountRefused(code); },
-             std::move(facts.capabilities),
-             std::move(facts.gpus),
-             facts.gpu_port,
-             facts.telemetry},
+             std::move(facts.capabilities)},
         machine(std::move(facts.metrics)),
+        gpus(*facts.gpus),
+        telemetry(*facts.telemetry),
+        holds(*store, gpus),
         profiler_port(port),
-        control_port(port) {}
+        control_port(port, {gpus, holds, telemetry, slow_control_pool}) {}
+
+  // What is held is closed before anything is handed out; from then on the queue follows the GPUs.
+  absl::Status FollowGpus() {
+    gpus.OnSeatsChange([this](uint32_t seats) { queue.SetRoom(seats); });
+    RETURN_IF_ERROR(holds.Start());
+    queue.SetRoom(gpus.open_seats());
+    heartbeat = std::make_unique<Heartbeat>(telemetry, gpus, *store);
+    return absl::OkStatus();
+  }
 
   std::vector<MetricSource> Sources() {
     std::vector<MetricSource> sources = {
         {&metrics::kQueueDepth, [this] { return Depth(&store::Depths::queued); }},
         {&metrics::kSubmissionsRunning, [this] { return Depth(&store::Depths::leased); }},
-        {&metrics::kPaused, [this] { return queue.pause().has_value() ? 1.0 : 0.0; }},
+        {&metrics::kPaused, [this] { return holds.AllHeld() ? 1.0 : 0.0; }},
         {&metrics::kBlobBytes, [this] { return static_cast<double>(blobs->TotalBytes()); }},
         {&metrics::kOpenStreams, [this] { return static_cast<double>(streams.count()); }},
         {&metrics::kTimingsProvisional, [this] { return static_cast<double>(queue.finality().open()); }},
@@ -223,6 +236,8 @@ struct Server::Parts {
       server->Wait();
     }
     metrics.StopServing();
+    heartbeat.reset();
+    gpus.OnSeatsChange({});
     if (housekeeper.joinable()) housekeeper.join();
   }
 
@@ -238,8 +253,13 @@ struct Server::Parts {
   queue::Queue queue;
   IoPool pool{kIoThreads};
   IoPool control_pool{1};
+  IoPool slow_control_pool{kSlowControlThreads};
   PortContext port;
   const std::vector<MetricSource> machine;
+  pipeline::Gpus& gpus;
+  telemetry::Hub& telemetry;
+  GpuHolds holds;
+  std::unique_ptr<Heartbeat> heartbeat;
   ProfilerPort profiler_port;
   ControlPort control_port;
   std::unique_ptr<queue::Dispatcher> dispatcher;
@@ -263,6 +283,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& opti
   running.FollowTokens();
   ASSIGN_OR_RETURN(const queue::PreviousProcess previous, AskHowThePreviousProcessEnded(options));
   RETURN_IF_ERROR(running.queue.Start(previous));
+  RETURN_IF_ERROR(running.FollowGpus());
   RETURN_IF_ERROR(running.ServeMetrics());
   RETURN_IF_ERROR(running.Listen());
   running.dispatcher = std::make_unique<queue::Dispatcher>(

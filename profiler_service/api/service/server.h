@@ -14,7 +14,6 @@
 #include "profiler_service/pipeline/job.h"
 #include "profiler_service/pipeline/lanes/gpus.h"
 #include "profiler_service/telemetry/hub.h"
-#include "sassay/v1/control.pb.h"
 #include "sassay/v1/profiler.pb.h"
 
 namespace sassay::api {
@@ -22,10 +21,8 @@ namespace sassay::api {
 // What the service tells about the machine it runs on.
 struct ServiceFacts {
   sassay::v1::GetCapabilitiesResponse capabilities;
-  std::vector<sassay::v1::Gpu> gpus;
-  // What Control acts on, and where it hears of stages, faults and workers; both outlive the server. Null in tests that
-  // need neither.
-  pipeline::Gpus* gpu_port = nullptr;
+  // Of the runner; they outlive the server.
+  pipeline::Gpus* gpus = nullptr;
   telemetry::Hub* telemetry = nullptr;
   // Of its workers, for Prometheus; they must be readable until Shutdown.
   std::vector<MetricSource> metrics;

@@ -126,7 +126,8 @@ absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOption
   for (const metrics::Metric* deaths : {&metrics::kJudgeDeaths, &metrics::kRunnerDeaths}) {
     facts.metrics.push_back({deaths, [] { return 1.0; }});
   }
-  facts.gpus.emplace_back().set_uuid("emulated:sm_90a#0");
+  facts.gpus = &gpus_;
+  facts.telemetry = &telemetry_;
   for (const auto& [mode, count] : {std::pair("PLAIN", 3.0), std::pair("CHECKED", 2.0)}) {
     facts.metrics.push_back({&metrics::kRunnersStarted, [count = count] { return count; }, {mode}});
   }

@@ -11,7 +11,9 @@
 
 #include "common/base/files.h"
 #include "profiler_service/api/service/server.h"
+#include "profiler_service/pipeline/testing/fake_gpus.h"
 #include "profiler_service/queue/queue_testing.h"
+#include "profiler_service/telemetry/hub.h"
 #include "sassay/v1/control.grpc.pb.h"
 #include "sassay/v1/profiler.grpc.pb.h"
 
@@ -66,6 +68,8 @@ class ServerTest : public testing::Test {
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("server_test");
   ServiceOptions options_;
   queue::FakeRunner runner_{4};
+  pipeline::FakeGpus gpus_{{"emulated:sm_90a#0"}};
+  telemetry::Hub telemetry_;
   std::unique_ptr<Server> server_;
   const std::string bundle_ = "a bundle, as far as the wire is concerned";
 };

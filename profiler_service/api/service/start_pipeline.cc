@@ -23,6 +23,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.state = options.state;
   parts.workloads = WorkloadFolders(options);
   parts.catalog = &catalog;
+  parts.telemetry = telemetry;
   parts.cuda_home = options.cuda_home;
   parts.sanitize = options.sanitize;
   parts.usual_run_deadline = options.queue.default_run_deadline;
@@ -31,7 +32,6 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   parts.jobs_per_device = options.jobs_per_device;
   parts.spares = options.spare_runners;
   parts.exclusive = options.exclusive;
-  parts.telemetry = telemetry;
   parts.judge_cache_share = options.judge_cache_share;
   if (!ProbeSandbox().Complete()) {
     if (!options.allow_unsandboxed) {

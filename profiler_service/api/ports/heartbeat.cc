@@ -1,0 +1,34 @@
+#include "profiler_service/api/ports/heartbeat.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "common/base/random.h"
+
+namespace sassay::api {
+
+Heartbeat::Heartbeat(telemetry::Hub& hub, const pipeline::Gpus& gpus, store::Store& store)
+    : hub_(hub), gpus_(gpus), store_(store), instance_(RandomHex(8)), thread_([this] {
+        do {
+          if (hub_.watchers() > 0) Beat();
+        } while (!stop_.WaitForNotificationWithTimeout(kPeriod));
+      }) {}
+
+Heartbeat::~Heartbeat() {
+  stop_.Notify();
+  thread_.join();
+}
+
+void Heartbeat::Beat() {
+  sassay::v1::Telemetry message;
+  sassay::v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  heartbeat.set_pid(static_cast<uint32_t>(getpid()));
+  heartbeat.set_instance(instance_);
+  const absl::StatusOr<store::Depths> depths = store_.CountDepths();
+  if (depths.ok()) heartbeat.set_queued(depths->queued);
+  for (sassay::v1::GpuPulse& pulse : gpus_.Pulses()) *heartbeat.add_gpus() = std::move(pulse);
+  hub_.Publish(std::move(message));
+}
+
+}  // namespace sassay::api

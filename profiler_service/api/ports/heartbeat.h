@@ -1,0 +1,39 @@
+// Says, several times a second, that the service lives, and how each GPU's workers are.
+#ifndef SASSAY_PROFILER_SERVICE_API_PORTS_HEARTBEAT_H_
+#define SASSAY_PROFILER_SERVICE_API_PORTS_HEARTBEAT_H_
+
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "profiler_service/pipeline/lanes/gpus.h"
+#include "profiler_service/store/store.h"
+#include "profiler_service/telemetry/hub.h"
+
+namespace sassay::api {
+
+// Publishes from construction to destruction, while somebody watches, from a thread of its own. The arguments outlive
+// it.
+class Heartbeat {
+ public:
+  // Control promises five a second.
+  static constexpr absl::Duration kPeriod = absl::Milliseconds(150);
+
+  Heartbeat(telemetry::Hub& hub, const pipeline::Gpus& gpus, store::Store& store);
+  ~Heartbeat();
+
+ private:
+  void Beat();
+
+  telemetry::Hub& hub_;
+  const pipeline::Gpus& gpus_;
+  store::Store& store_;
+  const std::string instance_;  // of this start of the service
+  absl::Notification stop_;
+  std::thread thread_;
+};
+
+}  // namespace sassay::api
+
+#endif  // SASSAY_PROFILER_SERVICE_API_PORTS_HEARTBEAT_H_
