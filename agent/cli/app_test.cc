@@ -83,8 +83,30 @@ TEST_F(AppTest, ExitStatusTellsWhoIsAtFault) {
     profiler_.script = UsualScript(status);
     EXPECT_EQ(Run({"submit", bundle}), exit_status) << v1::VerdictStatus_Name(status);
   }
-  profiler_.script.back().mutable_verdict()->mutable_excluded()->set_reason("hot");
+}
+
+TEST_F(AppTest, AnExclusionThatIsTheLastWordIsNobodysFault) {
+  const std::string bundle = WriteBundle({"gemm/M=1"});
+  profiler_.script = UsualScript(v1::VERDICT_STATUS_INCORRECT_NUMERICAL);
+  v1::Excluded& excluded = *profiler_.script.emplace_back().mutable_excluded();
+  excluded.mutable_exclusion()->set_incident_id("i-1");
+  excluded.mutable_exclusion()->set_reason("the GPU throttled");
   EXPECT_EQ(Run({"submit", bundle}), 3);
+  EXPECT_THAT(out_.str(), HasSubstr("excluded: the GPU throttled (incident i-1); it counts nowhere"));
+  EXPECT_THAT(err_.str(), HasSubstr("excluded (incident i-1: the GPU throttled), too often to run again"));
+  EXPECT_EQ(Run({"submit", bundle, "--json"}), 3);
+  EXPECT_THAT(out_.str(), HasSubstr("\"excluded\""));
+}
+
+TEST_F(AppTest, ATimingIsPrintedAsItWasSettled) {
+  const std::string bundle = WriteBundle({"gemm/M=1"});
+  profiler_.script = UsualScript(v1::VERDICT_STATUS_CORRECT);
+  profiler_.script.back().mutable_verdict()->mutable_timing()->set_status(v1::Timing::PROVISIONAL);
+  profiler_.script.emplace_back().mutable_timing_settled()->set_warning("the monitor fell silent");
+  EXPECT_EQ(Run({"submit", bundle}), 0);
+  EXPECT_THAT(out_.str(), testing::AllOf(HasSubstr("MEASURED"), HasSubstr("the monitor fell silent")));
+  EXPECT_EQ(Run({"submit", bundle, "--json"}), 0);
+  EXPECT_THAT(out_.str(), testing::AllOf(HasSubstr("MEASURED"), testing::Not(HasSubstr("PROVISIONAL"))));
 }
 
 TEST_F(AppTest, BundleWithSeveralPlansNeedsAWorkloadAndSuggestsOne) {

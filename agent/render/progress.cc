@@ -63,10 +63,26 @@ void Progress::OnEvent(const v1::Event& event) {
     Line(style_.Warn(
         fmt::format("attempt {}: {}", event.retrying().attempt(), PrintableLine(event.retrying().reason()))));
     BeginLocked("queued", "");
+  } else if (event.has_excluded()) {
+    ExcludedLine(event.excluded());
   } else if (event.has_verdict()) {
     step_.clear();
     EraseLine();
+    const bool open = event.verdict().timing().status() == v1::Timing::PROVISIONAL && !event.last();
+    if (open) BeginLocked("settling", "until the reliability monitor has vouched for the GPU");
+  } else if (event.has_timing_settled()) {
+    step_.clear();
+    EraseLine();
   }
+}
+
+void Progress::ExcludedLine(const v1::Excluded& excluded) {
+  const v1::Exclusion& exclusion = excluded.exclusion();
+  Line(style_.Warn(fmt::format("attempt {}: excluded (incident {}: {}), {}", excluded.attempt(),
+                               PrintableLine(exclusion.incident_id()), PrintableLine(exclusion.reason()),
+                               excluded.rerun() ? "running again" : "too often to run again")));
+  step_.clear();
+  if (excluded.rerun()) BeginLocked("queued", "");
 }
 
 void Progress::StageLine(const v1::StageReport& report) {

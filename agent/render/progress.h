@@ -44,6 +44,7 @@ class Progress {
   void Redraw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseLine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginLocked(absl::string_view step, absl::string_view detail) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExcludedLine(const v1::Excluded& excluded) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StageLine(const v1::StageReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string OutcomeText(absl::string_view outcome) const;
 

@@ -66,6 +66,35 @@ TEST_F(ProgressTest, TerminalShowsSpinnerAndElapsedTimeAndLeavesNoHalfLine) {
   EXPECT_THAT(out_.str(), ::testing::EndsWith("\r\033[K"));
 }
 
+TEST_F(ProgressTest, ExclusionsAreTold) {
+  Progress progress(out_, Style(false), /*interactive=*/false, [this] { return now_; });
+  v1::Event event;
+  event.mutable_excluded()->set_attempt(1);
+  event.mutable_excluded()->set_rerun(true);
+  event.mutable_excluded()->mutable_exclusion()->set_incident_id("i-\0337");
+  event.mutable_excluded()->mutable_exclusion()->set_reason("the GPU throttled");
+  progress.OnEvent(event);
+  event.mutable_excluded()->set_attempt(2);
+  event.mutable_excluded()->set_rerun(false);
+  progress.OnEvent(event);
+  EXPECT_EQ(out_.str(),
+            "attempt 1: excluded (incident i-\\x1b7: the GPU throttled), running again\n"
+            "attempt 2: excluded (incident i-\\x1b7: the GPU throttled), too often to run again\n");
+}
+
+TEST_F(ProgressTest, ATimingThatIsNotFinalIsWaitedFor) {
+  Progress progress(out_, Style(false), /*interactive=*/true, [this] { return now_; });
+  v1::Event event;
+  event.mutable_verdict()->mutable_timing()->set_status(v1::Timing::PROVISIONAL);
+  progress.OnEvent(event);
+  EXPECT_THAT(out_.str(), HasSubstr("settling"));
+  out_.str("");
+  event.mutable_timing_settled();
+  progress.OnEvent(event);
+  progress.Tick();
+  EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("settling")));
+}
+
 TEST_F(ProgressTest, ForeignTextCannotRepaintTheTerminal) {
   Progress progress(out_, Style(false), /*interactive=*/false, [this] { return now_; });
   progress.OnEvent(Finished(v1::STAGE_EVALUATE, v1::StageReport::FAILED, "\033[2Jboo"));

@@ -35,7 +35,7 @@ std::string Headline(const v1::Verdict& verdict, const Style& style) {
   if (!verdict.has_excluded()) return line;
   return absl::StrCat(line, "  ", style.Warn("excluded"), ": ", PrintableLine(verdict.excluded().reason()),
                       " (incident ", PrintableLine(verdict.excluded().incident_id()),
-                      "); it counts nowhere and is run again\n");
+                      "); it counts nowhere, and was excluded too often to be run again\n");
 }
 
 std::string ProvenanceText(const v1::Verdict& verdict) {

@@ -127,6 +127,8 @@ grpc::Status FakeProfiler::Stream(grpc::ServerContext* context, const std::strin
     v1::Event event = script[i];
     event.set_submission_id(id);
     event.set_sequence(i < sequences.size() ? sequences[i] : i + 1);
+    const bool ends = event.has_verdict() || event.has_timing_settled() || event.has_excluded();
+    event.set_last(ends && i + 1 == script.size());
     if (event.has_verdict() && hold_until_cancelled) {
       absl::MutexLock lock(&mutex_);
       const auto released = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return cancelled_; };

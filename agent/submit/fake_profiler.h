@@ -29,7 +29,7 @@ class FakeProfiler final : public v1::Profiler::Service {
 
   // The token every call must carry; empty: none.
   std::string token;
-  // Every submission lives these events; the last should be a verdict.
+  // Every submission lives these events; the last should be a verdict, or what settles or excludes it, and is marked.
   std::vector<v1::Event> script;
   // The stream breaks before the event with this index, each value once, in order.
   std::vector<size_t> break_before_event;

@@ -96,9 +96,36 @@ absl::Status Submission::TakeEvent(const v1::Event& event) {
     if (id_.empty()) id_ = event.submission_id();
   }
   if (event.has_accepted()) accepted_ = event;
-  has_verdict_ = event.has_verdict();
-  if (has_verdict_) verdict_ = event.verdict();
+  if (event.has_verdict()) {
+    has_verdict_ = true;
+    verdict_ = event.verdict();
+  }
+  if (event.has_timing_settled()) TakeSettlement(event.timing_settled());
+  if (event.has_excluded()) RETURN_IF_ERROR(TakeExclusion(event.excluded()));
+  ended_ = event.last();
   listener_.on_event(event);
+  return absl::OkStatus();
+}
+
+void Submission::TakeSettlement(const v1::TimingSettled& settled) {
+  if (!has_verdict_ || settled.attempt() != verdict_.attempt()) return;
+  if (verdict_.timing().status() == v1::Timing::PROVISIONAL) {
+    verdict_.mutable_timing()->set_status(v1::Timing::MEASURED);
+  }
+  if (!settled.warning().empty()) verdict_.mutable_timing()->add_warnings(settled.warning());
+}
+
+absl::Status Submission::TakeExclusion(const v1::Excluded& excluded) {
+  if (excluded.rerun()) {
+    has_verdict_ = false;
+    verdict_.Clear();
+    return absl::OkStatus();
+  }
+  if (!has_verdict_) {
+    return absl::DataLossError("the service's events end with an exclusion, but with no verdict that was excluded.");
+  }
+  *verdict_.mutable_excluded() = excluded.exclusion();
+  verdict_.set_scorable(false);
   return absl::OkStatus();
 }
 

@@ -23,7 +23,10 @@ struct SubmissionListener {
 
 // One submission.
 //
-// Life cycle: Profile or Attach once; both block until the verdict. When the stream breaks, the submission is found
+// Life cycle: Profile or Attach once; both block until the last event. The verdict they return is the one that counts:
+// its timing is MEASURED once it was settled (a warning of the settlement is added), a verdict whose attempt was
+// excluded and run again is forgotten, and where the exclusion is the last word, Verdict.excluded says so. When the
+// stream breaks, the submission is found
 // again: by Attach after the last event seen, or, if not even Accepted had arrived, by the same request_id, so nothing
 // is submitted twice. What was never reached is not retried: a wrong address fails at once. Whoever has had an answer
 // on this connection already (an upload's) says so by ServiceAnswered. Threads: id() from any thread; the rest from
@@ -52,7 +55,9 @@ class Submission {
   // Reads one stream to its end, or to the first event if detached. `contacted` becomes true if an event arrived.
   grpc::Status ReadStream(bool& contacted);
   absl::Status TakeEvent(const v1::Event& event);
-  bool Done() const { return detached_ ? accepted_.has_accepted() : has_verdict_; }
+  absl::Status TakeExclusion(const v1::Excluded& excluded);
+  void TakeSettlement(const v1::TimingSettled& settled);
+  bool Done() const { return detached_ ? accepted_.has_accepted() : has_verdict_ && ended_; }
 
   Connection& connection_;
   Stopper& stopper_;
@@ -62,7 +67,8 @@ class Submission {
   uint64_t last_sequence_ = 0;
   bool detached_ = false;
   bool reached_ = false;
-  bool has_verdict_ = false;
+  bool has_verdict_ = false;  // of the newest attempt that has one and counts
+  bool ended_ = false;        // the last event was seen
   v1::Event accepted_;
   v1::Verdict verdict_;
   absl::Status protocol_;

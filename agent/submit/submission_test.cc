@@ -90,6 +90,68 @@ TEST_F(SubmissionTest, StreamThatEndsWithoutVerdictIsTakenUpAgain) {
   EXPECT_EQ(Make()->Profile(request_)->status(), v1::VERDICT_STATUS_CORRECT);
 }
 
+v1::Event VerdictOfAttempt(uint32_t attempt, v1::Timing::Status timing) {
+  v1::Event event;
+  event.mutable_verdict()->set_status(v1::VERDICT_STATUS_CORRECT);
+  event.mutable_verdict()->set_attempt(attempt);
+  event.mutable_verdict()->set_scorable(true);
+  event.mutable_verdict()->mutable_timing()->set_status(timing);
+  return event;
+}
+
+v1::Event ExclusionOf(uint32_t attempt, bool rerun) {
+  v1::Event event;
+  event.mutable_excluded()->set_attempt(attempt);
+  event.mutable_excluded()->set_rerun(rerun);
+  event.mutable_excluded()->mutable_exclusion()->set_incident_id("i-1");
+  event.mutable_excluded()->mutable_exclusion()->set_reason("hot");
+  return event;
+}
+
+v1::Event Settlement(uint32_t attempt, const std::string& warning) {
+  v1::Event event;
+  event.mutable_timing_settled()->set_attempt(attempt);
+  event.mutable_timing_settled()->set_warning(warning);
+  return event;
+}
+
+TEST_F(SubmissionTest, AProvisionalTimingIsFollowedUntilItIsSettled) {
+  profiler_.script = {profiler_.script[0], VerdictOfAttempt(1, v1::Timing::PROVISIONAL), Settlement(1, "silent")};
+  profiler_.break_before_event = {2};
+  const auto verdict = Make()->Profile(request_);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(verdict->timing().status(), v1::Timing::MEASURED);
+  EXPECT_THAT(verdict->timing().warnings(), ElementsAre("silent"));
+  EXPECT_TRUE(verdict->scorable());
+  EXPECT_THAT(sequences_, ElementsAre(1, 2, 3));
+}
+
+TEST_F(SubmissionTest, TheVerdictOfAnExcludedAttemptGivesWayToTheRerun) {
+  profiler_.script = {profiler_.script[0], VerdictOfAttempt(1, v1::Timing::PROVISIONAL), Settlement(1, "of attempt 1"),
+                      ExclusionOf(1, true), VerdictOfAttempt(2, v1::Timing::MEASURED)};
+  const auto verdict = Make()->Attach("sub-1");
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(verdict->attempt(), 2u);
+  EXPECT_FALSE(verdict->has_excluded());
+  EXPECT_THAT(verdict->timing().warnings(), IsEmpty());
+  EXPECT_EQ(sequences_.size(), 5u);
+}
+
+TEST_F(SubmissionTest, AnExclusionThatIsTheLastWordIsInTheVerdict) {
+  profiler_.script = {profiler_.script[0], ExclusionOf(1, true), VerdictOfAttempt(2, v1::Timing::MEASURED),
+                      ExclusionOf(2, false)};
+  const auto verdict = Make()->Profile(request_);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(verdict->excluded().incident_id(), "i-1");
+  EXPECT_EQ(verdict->excluded().reason(), "hot");
+  EXPECT_FALSE(verdict->scorable());
+}
+
+TEST_F(SubmissionTest, AnExclusionWithoutAVerdictIsNoEnd) {
+  profiler_.script = {profiler_.script[0], ExclusionOf(1, false)};
+  EXPECT_EQ(Make()->Profile(request_).status().code(), absl::StatusCode::kDataLoss);
+}
+
 TEST_F(SubmissionTest, GivesUpWhenPatienceEnds) {
   policy_.give_up_after = absl::ZeroDuration();
   profiler_.break_before_event = {2};
