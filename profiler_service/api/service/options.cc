@@ -118,6 +118,9 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
   app.add_option("--max-losses", queue.max_losses,
                  "Crashes in a row of the service that ran a submission before it is given up; kills do not count")
       ->capture_default_str();
+  app.add_option("--max-exclusions", queue.max_exclusions,
+                 "How often a submission is run again because a reliability monitor excluded its attempt")
+      ->capture_default_str();
   AddDuration(app, "--default-queue-deadline", queue.default_queue_deadline,
               "Longest wait where the client says nothing");
   AddDuration(app, "--max-queue-deadline", queue.max_queue_deadline, "Longest wait a client may ask for");
