@@ -5,8 +5,9 @@
 namespace sassay::monitor {
 namespace {
 
-constexpr std::array<const char*, 8> kNames = {"PAUSE",      "RESUME",          "QUARANTINE",      "EXCLUDE",
-                                               "RUN_CANARY", "RESTART_WORKERS", "RESTART_SERVICE", "RECORD_INCIDENT"};
+constexpr std::array<const char*, 9> kNames = {"PAUSE",           "RESUME",          "RELEASE",
+                                               "QUARANTINE",      "EXCLUDE",         "RUN_CANARY",
+                                               "RESTART_WORKERS", "RESTART_SERVICE", "RECORD_INCIDENT"};
 
 int64_t Kept(absl::Time time) {
   return time == absl::InfiniteFuture() || time == absl::InfinitePast() ? 0 : absl::ToUnixNanos(time);

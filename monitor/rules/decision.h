@@ -17,6 +17,7 @@ namespace sassay::monitor {
 enum class DecisionKind {
   kPause,           // Control.PauseDispatch: gpu, state, reason, incident_id
   kResume,          // Control.ResumeDispatch of holder "monitor": gpu
+  kRelease,         // Control.ReleaseGpu with force: gpu, reason. An operator asked, and the canary was clean
   kQuarantine,      // Control.QuarantineGpu: gpu, reason, incident_id
   kExclude,         // Control.ExcludeTurns: gpu, from, to, reason, incident_id
   kRunCanary,       // Control.RunCanary: gpu. What it took comes back as samples, see Engine::Acknowledge

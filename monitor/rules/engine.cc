@@ -30,6 +30,8 @@ const char* Done(DecisionKind kind) {
       return "paused";
     case DecisionKind::kResume:
       return "resumed";
+    case DecisionKind::kRelease:
+      return "released";
     case DecisionKind::kQuarantine:
       return "quarantined";
     case DecisionKind::kExclude:
@@ -121,10 +123,14 @@ void Engine::Impl::TakeUp(const Now& now) {
   to_restore.clear();
 }
 
-void Engine::Impl::Distribute(const Sample& given, absl::Time now) {
-  Sample sample = given;
-  sample.at = std::min(sample.at, now);
+void Engine::Impl::Distribute(const Sample& sample, absl::Time now) {
   if (!std::isfinite(sample.value)) return;
+  if (sample.at > now) {
+    // Read while this step began.
+    Sample earlier = sample;
+    earlier.at = now;
+    return Distribute(earlier, now);
+  }
   if (!sample.gpu.empty()) {
     Subject* gpu = Gpu(sample.gpu, now);
     if (gpu != nullptr) gpu->Take(sample, now);
@@ -194,8 +200,7 @@ void Engine::Impl::Tell(const Decision& decision, const absl::Status& result, ab
     if (trouble == nullptr) return;
     const std::string where = subject.gpu().empty() && !decision.gpu.empty() ? " on " + decision.gpu : "";
     if (result.ok()) return trouble->AddAction(now, absl::StrCat(Done(decision.kind), where), shared.clock);
-    const std::string line =
-        absl::StrCat(DecisionKindName(decision.kind), where, " failed, goes on: ", result.ToString());
+    const std::string line = absl::StrCat(DecisionKindName(decision.kind), where, " failed: ", result.ToString());
     const auto& actions = trouble->incident.actions();
     // Once is enough: it is tried until it succeeds.
     const bool told = std::any_of(actions.begin(), actions.end(), [&](const std::string& one) {
@@ -279,7 +284,9 @@ void Engine::Acknowledge(uint64_t id, const absl::Status& result, const Now& now
     if (subject != nullptr) subject->CanaryAnswered(result, now.steady);
     return;
   }
-  const bool done = result.ok() || absl::IsNotFound(result);
+  const bool restart = decision.kind == DecisionKind::kRestartWorkers || decision.kind == DecisionKind::kRestartService;
+  const bool impossible = restart && (absl::IsFailedPrecondition(result) || absl::IsUnimplemented(result));
+  const bool done = result.ok() || absl::IsNotFound(result) || impossible;
   done ? engine.shared.outbox.Done(id) : engine.shared.outbox.Failed(id, now.steady);
   engine.Tell(decision, result, now.steady);
 }

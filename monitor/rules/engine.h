@@ -75,7 +75,7 @@ class Engine {
   std::vector<Decision> Due(const Now& now);
 
   // What came of a decision. OK: done. Otherwise it stays pending and is due again after a pause that grows to 30 s.
-  // NOT_FOUND: the service has no such GPU: done, too.
+  // NOT_FOUND: the service has no such GPU: done, too; so is a restart that is FAILED_PRECONDITION or UNIMPLEMENTED.
   // kRunCanary: acknowledge OK when it ran, with samples canary.tensor_ns and canary.memory_ns in the next Step, or
   // sample canary.failed (text: why) where the judge could not (UNAVAILABLE). DEADLINE_EXCEEDED: the GPU was busy; it
   // is asked again. FAILED_PRECONDITION or UNIMPLEMENTED: there can be none on this GPU.

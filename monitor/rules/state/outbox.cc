@@ -8,7 +8,8 @@ namespace sassay::monitor {
 namespace {
 
 bool IsHold(DecisionKind kind) {
-  return kind == DecisionKind::kPause || kind == DecisionKind::kResume || kind == DecisionKind::kQuarantine;
+  return kind == DecisionKind::kPause || kind == DecisionKind::kResume || kind == DecisionKind::kQuarantine ||
+         kind == DecisionKind::kRelease;
 }
 
 // Whether `newer` says all that `older` would.
@@ -84,7 +85,8 @@ bool Outbox::Waits(const Entry& entry) const {
       return true;
     }
     // No work for a GPU whose windows the service does not know.
-    if (entry.decision.kind == DecisionKind::kResume && same_gpu && other.decision.kind == DecisionKind::kExclude) {
+    const bool frees = entry.decision.kind == DecisionKind::kResume || entry.decision.kind == DecisionKind::kRelease;
+    if (frees && same_gpu && other.decision.kind == DecisionKind::kExclude) {
       return true;
     }
   }

@@ -26,8 +26,8 @@ class Outbox {
   // More pending revisions of incidents than this: only the newest of each incident is kept.
   static constexpr size_t kMostRevisions = 1000;
 
-  // Adds one and gives it an id. Replaced by it are: older holds (pause, resume, quarantine) of the GPU, an older
-  // exclusion of the same incident and GPU, an older canary or restart of the same GPU. `announces`: false for an
+  // Adds one and gives it an id. Replaced by it are: older holds (pause, resume, release, quarantine) of the GPU, an
+  // older exclusion of the same incident and GPU, an older canary or restart of the same GPU. `announces`: false for an
   // exclusion whose begin was said before.
   void Add(Decision decision, bool announces = true);
   // As restored, with its id.

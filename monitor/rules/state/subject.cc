@@ -148,11 +148,18 @@ void Subject::CloseGone(absl::Time now) {
   }
 }
 
+// Something still is as it should not be, or happened since the last restart.
+bool Subject::WantsRestart(const Trouble& trouble) const {
+  if (restarts_.restarts().empty() || trouble.last_bad > restarts_.restarts().back()) return true;
+  return std::any_of(watches_.begin(), watches_.end(),
+                     [&](const auto& watch) { return &watch->rule() == trouble.rule && watch->LastsOn(); });
+}
+
 void Subject::Restart(absl::Time now) {
   const v1::Rule::Action action = IsHost() ? v1::Rule::RESTART_SERVICE : v1::Rule::RESTART_WORKERS;
   for (Trouble& trouble : troubles_.all()) {
     if (trouble.over || !trouble.Does(action) || state_ == v1::GPU_STATE_QUARANTINED) continue;
-    if (!restarts_.Allowed(now)) continue;
+    if (!WantsRestart(trouble) || !restarts_.Allowed(now)) continue;
     restarts_.Made(now);
     Decision decision;
     decision.kind = IsHost() ? DecisionKind::kRestartService : DecisionKind::kRestartWorkers;

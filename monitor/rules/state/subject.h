@@ -90,6 +90,7 @@ class Subject {
   void OpenByRule(const RuleWatch& watch, absl::Time now);
   void CloseGone(absl::Time now);
   bool Escalates(const v1::Rule& rule, absl::Time now);
+  bool WantsRestart(const Trouble& trouble) const;
   void Restart(absl::Time now);
   void RestartStorm(absl::Time now);
   void MoveState(absl::Time now);
@@ -123,6 +124,7 @@ class Subject {
   absl::Time over_ = absl::InfinitePast();  // when the last incident that kept it from working was over
   std::map<std::string, std::deque<absl::Time>> occurrences_;
   absl::optional<Hold> hold_;  // as was said last; nullopt while nothing was said
+  bool release_due_ = false;   // an operator asked, and it may
   std::string release_asked_;
   absl::Time release_asked_at_ = absl::InfinitePast();
   absl::Time canary_asked_ = absl::InfinitePast();

@@ -10,6 +10,8 @@
 namespace sassay::monitor {
 namespace {
 
+constexpr char kPolicy[] = "policy";
+
 // A window that only a clean canary closes.
 bool EndsWithCanary(const Trouble& trouble) {
   if (trouble.over || trouble.rule == nullptr || trouble.target < v1::GPU_STATE_COOLING) return false;
@@ -62,7 +64,7 @@ void Subject::LeaveSuspect(absl::Time now) {
     // Somebody thinks that it is held: what the service believes is put right, after a look.
     if (!CleanSince(release_asked_at_)) return WantCanary(now);
     release_asked_.clear();
-    hold_ = absl::nullopt;
+    release_due_ = true;
   }
   if (state_ != v1::GPU_STATE_SUSPECT || troubles_.Needed() >= v1::GPU_STATE_SUSPECT) return;
   for (const Trouble& trouble : troubles_.all()) {
@@ -94,7 +96,7 @@ void Subject::LeaveQuarantine(absl::Time now) {
   const double after = shared_.config.quarantine().release_after_s();
   const bool bad = troubles_.Needed() == v1::GPU_STATE_QUARANTINED;
   if (release_asked_.empty() && after > 0 && !bad && now - over_ >= absl::Seconds(after)) {
-    release_asked_ = "policy";
+    release_asked_ = kPolicy;
     release_asked_at_ = now;
   }
   if (release_asked_.empty()) return;
@@ -122,6 +124,7 @@ void Subject::Return(v1::GpuState state, const std::string& why, absl::Time now)
   }
   troubles_.SettleOver();
   Enter(state, now);
+  release_due_ |= !release_asked_.empty() && release_asked_ != kPolicy;
   release_asked_.clear();
   Trouble& note =
       troubles_.OpenOwn(name, absl::StrCat(EnumName(before), " ended: ", why, "; ", Told(canary_.verdict())), now, now,
@@ -181,13 +184,15 @@ void Subject::SayHold(const Around& around) {
   } else if (troubles_.Pauses() || by_host) {
     wanted = {DecisionKind::kPause, v1::GPU_STATE_PAUSED};
   }
-  if (hold_ && *hold_ == wanted) return;
+  const bool release = release_due_ && wanted.kind == DecisionKind::kResume;
+  if (hold_ && *hold_ == wanted && !release) return;
   hold_ = wanted;
   const Trouble* cause = troubles_.Worst();
   if (cause == nullptr && !troubles_.all().empty()) cause = &troubles_.all().back();
   if (wanted.state == v1::GPU_STATE_PAUSED && !troubles_.Pauses()) cause = around.host->Worst();
   Decision decision;
-  decision.kind = wanted.kind;
+  decision.kind = release ? DecisionKind::kRelease : wanted.kind;
+  if (release) release_due_ = false;
   decision.state = wanted.state;
   decision.gpu = gpu_;
   decision.reason = cause == nullptr ? "healthy again" : cause->incident.reason();

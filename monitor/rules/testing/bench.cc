@@ -16,35 +16,40 @@ Bench::Bench(int gpus, v1::MonitorConfig config)
 
 std::vector<Sample> Bench::Sampled(int gpu) {
   std::vector<Sample> samples;
-  const auto add = [&](const char* signal, double value, const std::string& text = "") {
-    samples.push_back({steady_, Gpu(gpu), signal, value, text});
+  const std::string uuid = Gpu(gpu);
+  const auto add = [&](const char* signal, double value, const char* text = "") {
+    samples.push_back({steady_, uuid, signal, value, text});
   };
-  std::normal_distribution<double> noise;
   // At full load under the power cap, which is no heat.
   const bool capped = (ticks_ / 50 + gpu) % 2 == 0;
-  add("gpu.temperature_celsius", 60 + 5 * noise(random_));
-  add("gpu.thermal_margin_celsius", 27 + 2 * noise(random_));
-  add("gpu.sm_clock_mhz", capped ? 1600 + 30 * noise(random_) : 1980);
-  add("gpu.clock_reasons", capped ? 0x4 : 0x1);
-  add("gpu.power_cap_ratio", capped ? 0.9 : 0);
-  add("gpu.power_watts", capped ? 699 : 120);
-  add("gpu.ecc_uncorrected_total", 0);
-  add("gpu.ecc_corrected_total", 3);
-  add("gpu.row_remap_pending", 0);
-  add("gpu.row_remap_failed", 0);
-  add("gpu.pcie_replay_total", static_cast<double>(ticks_ / 1000));
-  add("gpu.foreign_processes", 0);
-  add("gpu.lost", 0);
   add("gpu.thermal_slowdown_seconds_total", 0);
   add("gpu.hw_slowdown_seconds_total", 0);
+  add("gpu.clock_reasons", capped ? 0x4 : 0x1);
   // A reader has a share of time from its second reading on.
   if (nvml_read_ != absl::InfinitePast()) {
     add("gpu.thermal_slowdown_ratio", 0);
     add("gpu.hw_slowdown_ratio", 0);
   }
-  if (ticks_ % 100 == 0) add("gpu.model", 1, "NVIDIA H200");
+  if (ticks_ % every == 0) SampledState(add, capped);
   if (change) change(gpu, samples);
   return samples;
+}
+
+void Bench::SampledState(const std::function<void(const char*, double, const char*)>& add, bool capped) {
+  std::normal_distribution<double> noise;
+  add("gpu.temperature_celsius", 60 + 5 * noise(random_), "");
+  add("gpu.thermal_margin_celsius", 27 + 2 * noise(random_), "");
+  add("gpu.sm_clock_mhz", capped ? 1600 + 30 * noise(random_) : 1980, "");
+  add("gpu.power_cap_ratio", capped ? 0.9 : 0, "");
+  add("gpu.power_watts", capped ? 699 : 120, "");
+  add("gpu.ecc_uncorrected_total", 0, "");
+  add("gpu.ecc_corrected_total", 3, "");
+  add("gpu.row_remap_pending", 0, "");
+  add("gpu.row_remap_failed", 0, "");
+  add("gpu.pcie_replay_total", static_cast<double>(ticks_ / 1000), "");
+  add("gpu.foreign_processes", 0, "");
+  add("gpu.lost", 0, "");
+  if (ticks_ % 100 == 0) add("gpu.model", 1, "NVIDIA H200");
 }
 
 void Bench::SampledHost(std::vector<Sample>& samples) {
@@ -70,7 +75,7 @@ void Bench::CarryOut(const Decision& decision) {
   if (status.ok()) {
     told_.push_back({steady_, decision});
     if (decision.kind == DecisionKind::kPause || decision.kind == DecisionKind::kQuarantine) held_.insert(decision.gpu);
-    if (decision.kind == DecisionKind::kResume) held_.erase(decision.gpu);
+    if (decision.kind == DecisionKind::kResume || decision.kind == DecisionKind::kRelease) held_.erase(decision.gpu);
   }
   if (status.ok() && decision.kind == DecisionKind::kRunCanary) {
     std::normal_distribution<double> noise(1, canary_noise);
@@ -92,6 +97,7 @@ void Bench::Tick() {
   }
   SampledHost(samples);
   ++ticks_;
+  if (watch) watch(samples);
   engine_->Step(now(), samples);
   for (v1::JournalEntry& entry : engine_->TakeJournal()) {
     if (entry.has_incident()) {

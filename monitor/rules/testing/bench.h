@@ -58,6 +58,8 @@ class Bench {
 
   // Knobs.
   absl::Duration tick = absl::Milliseconds(200);
+  // What does not change by the moment (temperature, memory errors) comes with every so many ticks.
+  uint64_t every = 1;
   std::function<void(int gpu, std::vector<Sample>& samples)> change;
   std::function<void(std::vector<Sample>& samples)> change_host;
   // How much slower the canary is, and its noise.
@@ -66,9 +68,12 @@ class Bench {
   // What the service answers; default OK.
   std::function<absl::Status(const Decision&)> answer;
   bool nvml_answers = true;
+  // Sees the samples of each tick.
+  std::function<void(const std::vector<Sample>&)> watch;
 
  private:
   std::vector<Sample> Sampled(int gpu);
+  void SampledState(const std::function<void(const char*, double, const char*)>& add, bool capped);
   void SampledHost(std::vector<Sample>& samples);
   void CarryOut(const Decision& decision);
 

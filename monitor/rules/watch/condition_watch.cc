@@ -42,9 +42,15 @@ ConditionWatch::ConditionWatch(const v1::Condition& condition)
       window_(absl::Seconds(condition.window_s())),
       min_samples_(MinSamples(condition)) {}
 
+bool ConditionWatch::TextFits(const Sample& sample) const {
+  // "nvml" is not "nvml_state".
+  if (sample.signal == "source.silent_seconds") return sample.text == condition_.text();
+  return absl::StrContains(sample.text, condition_.text());
+}
+
 bool ConditionWatch::Wants(const Sample& sample) const {
   if (!std::isfinite(sample.value)) return false;
-  if (!condition_.text().empty() && !absl::StrContains(sample.text, condition_.text())) return false;
+  if (!condition_.text().empty() && !TextFits(sample)) return false;
   const bool single = event_ && condition_.aggregate() != v1::Condition::COUNT;
   if (condition_.codes_size() == 0) return !single || Beyond(sample.value);
   const auto& codes = condition_.codes();
@@ -52,20 +58,16 @@ bool ConditionWatch::Wants(const Sample& sample) const {
 }
 
 void ConditionWatch::Take(const Sample& given) {
-  Sample sample = given;
-  sample.at = std::max(sample.at, newest_);
-  newest_ = sample.at;
-  samples_.push_back(sample);
+  newest_ = std::max(given.at, newest_);
+  if (!IsWindowed(condition_.aggregate())) samples_.clear();
+  samples_.push_back({newest_, given.value, given.text});
   if (samples_.size() > kMostSamples) samples_.pop_front();
-  Trim(sample.at);
-  event_ ? TakeEvent(sample) : Judge(sample);
+  Trim(newest_);
+  event_ ? TakeEvent(samples_.back()) : Judge(samples_.back());
 }
 
 void ConditionWatch::Trim(absl::Time now) {
-  if (!IsWindowed(condition_.aggregate())) {
-    while (samples_.size() > 1) samples_.pop_front();
-    return;
-  }
+  if (!IsWindowed(condition_.aggregate())) return;
   // The newest sample before the window says how it began; for a count only what lies inside matters.
   const size_t before = condition_.aggregate() == v1::Condition::COUNT ? 0 : 1;
   while (samples_.size() > before && samples_[before].at <= now - window_) samples_.pop_front();
@@ -83,7 +85,7 @@ bool ConditionWatch::Cleared(double value) const {
   return condition_.has_above() ? value <= condition_.clear() : value >= condition_.clear();
 }
 
-bool ConditionWatch::BadByItself(const Sample& sample) const {
+bool ConditionWatch::BadByItself(const Seen& sample) const {
   const auto aggregate = condition_.aggregate();
   // A counter's value says nothing by itself.
   if (aggregate == v1::Condition::INCREASE || aggregate == v1::Condition::RATE) return false;
@@ -101,8 +103,9 @@ double ConditionWatch::Increase() const {
 
 absl::optional<double> ConditionWatch::Aggregate() const {
   if (samples_.size() < min_samples_) return absl::nullopt;
+  if (!IsWindowed(condition_.aggregate())) return samples_.back().value;
   std::vector<double> values;
-  for (const Sample& sample : samples_) values.push_back(sample.value);
+  for (const Seen& sample : samples_) values.push_back(sample.value);
   switch (condition_.aggregate()) {
     case v1::Condition::ALL: {
       if (samples_.back().at - samples_.front().at < window_) return absl::nullopt;
@@ -141,7 +144,7 @@ void ConditionWatch::TurnBad(absl::Time first, absl::Time last) {
   if (!bad_) {
     first_bad_ = first;
     good_before_ = absl::InfinitePast();
-    for (const Sample& sample : samples_) {
+    for (const Seen& sample : samples_) {
       if (sample.at < first) good_before_ = sample.at;
     }
     if (last_good_ && last_good_->at < first) good_before_ = std::max(good_before_, last_good_->at);
@@ -150,7 +153,7 @@ void ConditionWatch::TurnBad(absl::Time first, absl::Time last) {
   last_bad_ = last;
 }
 
-void ConditionWatch::Judge(const Sample& sample) {
+void ConditionWatch::Judge(const Seen& sample) {
   const absl::optional<double> value = Aggregate();
   if (value && Beyond(*value)) {
     TurnBad(FirstBadOfWindow(), sample.at);
@@ -165,7 +168,7 @@ void ConditionWatch::Judge(const Sample& sample) {
   if (!BadByItself(sample)) last_good_ = sample;
 }
 
-void ConditionWatch::TakeEvent(const Sample& sample) {
+void ConditionWatch::TakeEvent(const Seen& sample) {
   const bool count = condition_.aggregate() == v1::Condition::COUNT;
   const bool enough = !count || static_cast<double>(samples_.size()) > condition_.above();
   if (enough) TurnBad(samples_.front().at, sample.at);
@@ -197,17 +200,20 @@ bool ConditionWatch::Held(absl::Duration hold, absl::Time now) const {
 
 absl::optional<absl::Time> ConditionWatch::DoubtSince() const {
   if (bad_ || event_ || !IsWindowed(condition_.aggregate())) return absl::nullopt;
-  for (const Sample& sample : samples_) {
+  for (const Seen& sample : samples_) {
     if (BadByItself(sample)) return sample.at;
   }
   return absl::nullopt;
 }
 
-std::vector<Sample> ConditionWatch::Evidence() const {
+std::vector<Sample> ConditionWatch::Evidence(const std::string& gpu) const {
   std::vector<Sample> evidence;
-  if (last_good_ && last_good_->at < first_bad_) evidence.push_back(*last_good_);
+  const auto add = [&](const Seen& seen) {
+    evidence.push_back({seen.at, gpu, condition_.signal(), seen.value, seen.text});
+  };
+  if (last_good_ && last_good_->at < first_bad_) add(*last_good_);
   const size_t most = std::min(samples_.size(), kMostEvidence - evidence.size());
-  evidence.insert(evidence.end(), samples_.end() - most, samples_.end());
+  std::for_each(samples_.end() - static_cast<std::ptrdiff_t>(most), samples_.end(), add);
   return evidence;
 }
 

@@ -52,20 +52,27 @@ class ConditionWatch {
   bool Held(absl::Duration hold, absl::Time now) const;
   // The first sample of a window that may yet turn out bad; nullopt if there is none.
   absl::optional<absl::Time> DoubtSince() const;
-  // The bad samples of the window and the good one before them, oldest first, eight at most.
-  std::vector<Sample> Evidence() const;
+  // The samples of the window and the good one before them, oldest first, eight at most, as of this GPU.
+  std::vector<Sample> Evidence(const std::string& gpu) const;
 
  private:
+  // A sample without what all of them have in common: there are many.
+  struct Seen {
+    absl::Time at;
+    double value = 0;
+    std::string text;
+  };
+  bool TextFits(const Sample& sample) const;
   bool Beyond(double value) const;
   bool Cleared(double value) const;
-  bool BadByItself(const Sample& sample) const;
+  bool BadByItself(const Seen& sample) const;
   absl::optional<double> Aggregate() const;
   double Increase() const;
   absl::Time FirstBadOfWindow() const;
-  void Judge(const Sample& sample);
+  void Judge(const Seen& sample);
   void TurnBad(absl::Time first, absl::Time last);
   void Trim(absl::Time now);
-  void TakeEvent(const Sample& sample);
+  void TakeEvent(const Seen& sample);
 
   const v1::Condition& condition_;
   const bool occasional_;
@@ -73,8 +80,8 @@ class ConditionWatch {
   const absl::Duration window_;
   const size_t min_samples_;
   // The samples of the window, and for windows the newest one before it.
-  std::deque<Sample> samples_;
-  absl::optional<Sample> last_good_;
+  std::deque<Seen> samples_;
+  absl::optional<Seen> last_good_;
   bool bad_ = false;
   absl::Time first_bad_ = absl::InfinitePast();
   absl::Time last_bad_ = absl::InfinitePast();

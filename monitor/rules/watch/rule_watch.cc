@@ -61,6 +61,11 @@ bool RuleWatch::bad() const {
   return std::any_of(conditions_.begin(), conditions_.end(), [](const auto& watch) { return watch->bad(); });
 }
 
+bool RuleWatch::LastsOn() const {
+  return std::any_of(conditions_.begin(), conditions_.end(),
+                     [](const auto& watch) { return watch->bad() && !watch->event(); });
+}
+
 absl::Time RuleWatch::Begin(absl::Time first_bad, absl::Time good_before) const {
   const absl::Time back = first_bad - absl::Seconds(rule_.reach_back_s());
   return rule_.past_good() ? back : std::max(back, std::min(good_before, first_bad));
@@ -115,7 +120,7 @@ std::vector<Sample> RuleWatch::Evidence() const {
   std::vector<Sample> evidence;
   for (const auto& watch : conditions_) {
     if (!watch->bad()) continue;
-    for (Sample& sample : watch->Evidence()) evidence.push_back(std::move(sample));
+    for (Sample& sample : watch->Evidence(newest_.gpu)) evidence.push_back(std::move(sample));
   }
   std::stable_sort(evidence.begin(), evidence.end(), [](const Sample& a, const Sample& b) { return a.at < b.at; });
   return evidence;

@@ -37,6 +37,8 @@ class RuleWatch {
 
   // One condition is bad.
   bool bad() const;
+  // A level is bad now, which an event never is: it has happened.
+  bool LastsOn() const;
   // Where the window of the current bad time begins: reach_back_s and the last good sample are in it.
   absl::Time WindowBegin() const;
   absl::Time LastBad() const;
