@@ -250,7 +250,7 @@ void Engine::Step(const Now& now, const std::vector<Sample>& samples) {
   around.host = &engine.host_subject.troubles();
   around.limit = engine.host_subject.DoubtSince();
   for (auto& [uuid, gpu] : engine.gpus) {
-    around.peers = engine.Peers(*gpu);
+    if (gpu->TookCanary()) around.peers = engine.Peers(*gpu);
     gpu->Conclude(now.steady, around);
   }
   engine.KeepRecords(now.steady);

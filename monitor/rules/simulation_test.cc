@@ -63,9 +63,11 @@ class Turns {
 };
 
 TEST(Simulation, TenThousandHealthyMinutesOfEightGpusHoldNobody) {
-  Bench bench(8);
-  bench.tick = absl::Seconds(2);
-  bench.every = 5;
+  v1::MonitorConfig config = DefaultConfig();
+  config.mutable_watermark()->set_fresh_s(5);
+  Bench bench(8, config);
+  bench.tick = absl::Seconds(5);
+  bench.every = 2;
   bench.canary_noise = 0.01;
   Turns turns;
   bench.change = [&](int gpu, std::vector<Sample>& samples) { turns.Add(bench, gpu, samples); };

@@ -81,17 +81,18 @@ CanaryVerdict CanaryBook::Conclude(bool clean) const {
 void CanaryBook::Remember() {
   history_.push_back(Medians(times_));
   while (history_.size() > policy_.history()) history_.pop_front();
+  SetReference();
 }
 
-CanaryTimes CanaryBook::Reference() const {
-  return history_.size() < policy_.minimum_history() ? CanaryTimes{} : Medians(history_);
+void CanaryBook::SetReference() {
+  reference_ = history_.size() < policy_.minimum_history() ? CanaryTimes{} : Medians(history_);
 }
 
 absl::optional<CanaryVerdict> CanaryBook::Took(absl::Time at, const CanaryTimes& times, const CanaryTimes& peers,
                                                bool remember) {
   in_flight_ = false;
   last_ = at;
-  const CanaryTimes own = Reference();
+  const CanaryTimes own = reference_;
   runs_.push_back({at, Ratios(times, own.tensor_ns > 0 ? own : peers)});
   times_.push_back(times);
   bool clean = false;
@@ -117,6 +118,7 @@ void CanaryBook::Restore(std::deque<CanaryTimes> history, absl::Time last, bool 
   last_ = last;
   impossible_ = impossible;
   wanted_ = false;
+  SetReference();
 }
 
 }  // namespace sassay::monitor

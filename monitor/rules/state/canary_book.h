@@ -56,7 +56,7 @@ class CanaryBook {
   // Since when a suspicion is being confirmed.
   absl::optional<absl::Time> DoubtSince() const;
   // Of the history; zeros while it is too short.
-  CanaryTimes Reference() const;
+  const CanaryTimes& Reference() const { return reference_; }
   absl::Time last() const { return last_; }
   const absl::optional<CanaryVerdict>& verdict() const { return verdict_; }
 
@@ -74,9 +74,11 @@ class CanaryBook {
   bool Decided(bool& clean) const;
   CanaryVerdict Conclude(bool clean) const;
   void Remember();
+  void SetReference();
 
   const v1::CanaryPolicy& policy_;
   std::deque<CanaryTimes> history_;
+  CanaryTimes reference_;
   std::vector<Run> runs_;
   std::vector<CanaryTimes> times_;
   absl::optional<CanaryVerdict> verdict_;

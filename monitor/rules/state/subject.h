@@ -50,6 +50,8 @@ class Subject {
     CanaryTimes peers;
   };
   void Conclude(absl::Time now, const Around& around);
+  // A canary came with the samples of this step: Around::peers is asked for.
+  bool TookCanary() const { return taken_at_ != absl::InfinitePast(); }
   // The canary could not be run, or not now.
   void CanaryAnswered(const absl::Status& status, absl::Time now);
   // The wall clock was set.

@@ -107,7 +107,7 @@ void Bench::Tick() {
     journal_.push_back(std::move(entry));
   }
   // As a real journal: what was replaced goes.
-  if (journal_.size() > 20000) journal_ = engine_->Snapshot();
+  if (journal_.size() > 2000) journal_ = engine_->Snapshot();
   for (const Decision& decision : engine_->Due(now())) CarryOut(decision);
 }
 

@@ -42,6 +42,10 @@ ConditionWatch::ConditionWatch(const v1::Condition& condition)
       window_(absl::Seconds(condition.window_s())),
       min_samples_(MinSamples(condition)) {}
 
+bool ConditionWatch::IsCounter() const {
+  return condition_.aggregate() == v1::Condition::INCREASE || condition_.aggregate() == v1::Condition::RATE;
+}
+
 bool ConditionWatch::TextFits(const Sample& sample) const {
   // "nvml" is not "nvml_state".
   if (sample.signal == "source.silent_seconds") return sample.text == condition_.text();
@@ -60,10 +64,17 @@ bool ConditionWatch::Wants(const Sample& sample) const {
 void ConditionWatch::Take(const Sample& given) {
   newest_ = std::max(given.at, newest_);
   if (!IsWindowed(condition_.aggregate())) samples_.clear();
+  // A counter that stands still is told by the first and the last sample of that time.
+  if (StandsStill(given.value)) samples_.pop_back();
   samples_.push_back({newest_, given.value, given.text});
   if (samples_.size() > kMostSamples) samples_.pop_front();
   Trim(newest_);
   event_ ? TakeEvent(samples_.back()) : Judge(samples_.back());
+}
+
+bool ConditionWatch::StandsStill(double value) const {
+  const size_t size = samples_.size();
+  return IsCounter() && size > min_samples_ && samples_[size - 1].value == value && samples_[size - 2].value == value;
 }
 
 void ConditionWatch::Trim(absl::Time now) {
@@ -86,10 +97,8 @@ bool ConditionWatch::Cleared(double value) const {
 }
 
 bool ConditionWatch::BadByItself(const Seen& sample) const {
-  const auto aggregate = condition_.aggregate();
   // A counter's value says nothing by itself.
-  if (aggregate == v1::Condition::INCREASE || aggregate == v1::Condition::RATE) return false;
-  return Beyond(sample.value);
+  return !IsCounter() && Beyond(sample.value);
 }
 
 double ConditionWatch::Increase() const {
@@ -101,41 +110,50 @@ double ConditionWatch::Increase() const {
   return increase;
 }
 
-absl::optional<double> ConditionWatch::Aggregate() const {
-  if (samples_.size() < min_samples_) return absl::nullopt;
-  if (!IsWindowed(condition_.aggregate())) return samples_.back().value;
+double ConditionWatch::Mean() const {
+  double sum = 0;
+  for (const Seen& sample : samples_) sum += sample.value;
+  return sum / static_cast<double>(samples_.size());
+}
+
+// The one of the window that is farthest on the good side.
+double ConditionWatch::Best() const {
+  double best = samples_.front().value;
+  for (const Seen& sample : samples_)
+    best = condition_.has_above() ? std::min(best, sample.value) : std::max(best, sample.value);
+  return best;
+}
+
+double ConditionWatch::Middle() const {
   std::vector<double> values;
   for (const Seen& sample : samples_) values.push_back(sample.value);
+  return Median(std::move(values));
+}
+
+absl::optional<double> ConditionWatch::Aggregate() const {
+  if (samples_.size() < min_samples_) return absl::nullopt;
+  const absl::Duration watched = samples_.back().at - samples_.front().at;
   switch (condition_.aggregate()) {
-    case v1::Condition::ALL: {
-      if (samples_.back().at - samples_.front().at < window_) return absl::nullopt;
-      const auto [low, high] = std::minmax_element(values.begin(), values.end());
-      return condition_.has_above() ? *low : *high;
-    }
-    case v1::Condition::MEAN: {
-      double sum = 0;
-      for (const double value : values) sum += value;
-      return sum / static_cast<double>(values.size());
-    }
+    case v1::Condition::ALL:
+      return watched < window_ ? absl::nullopt : absl::optional<double>(Best());
+    case v1::Condition::MEAN:
+      return Mean();
     case v1::Condition::MEDIAN:
-      return Median(std::move(values));
+      return Middle();
     case v1::Condition::INCREASE:
       return Increase();
-    case v1::Condition::RATE: {
-      const double seconds = absl::ToDoubleSeconds(samples_.back().at - samples_.front().at);
-      return seconds > 0 ? absl::optional<double>(Increase() / seconds) : absl::nullopt;
-    }
+    case v1::Condition::RATE:
+      if (watched <= absl::ZeroDuration()) return absl::nullopt;
+      return Increase() / absl::ToDoubleSeconds(std::min(window_, watched));
     default:
-      return values.back();
+      return samples_.back().value;
   }
 }
 
 absl::Time ConditionWatch::FirstBadOfWindow() const {
   for (size_t i = 0; i < samples_.size(); ++i) {
     const bool rose = i > 0 && samples_[i].value != samples_[i - 1].value;
-    const auto aggregate = condition_.aggregate();
-    const bool counter = aggregate == v1::Condition::INCREASE || aggregate == v1::Condition::RATE;
-    if (counter ? rose : BadByItself(samples_[i])) return samples_[i].at;
+    if (IsCounter() ? rose : BadByItself(samples_[i])) return samples_[i].at;
   }
   return samples_.back().at;
 }

@@ -67,6 +67,11 @@ class ConditionWatch {
   bool Cleared(double value) const;
   bool BadByItself(const Seen& sample) const;
   absl::optional<double> Aggregate() const;
+  bool IsCounter() const;
+  bool StandsStill(double value) const;
+  double Mean() const;
+  double Best() const;
+  double Middle() const;
   double Increase() const;
   absl::Time FirstBadOfWindow() const;
   void Judge(const Seen& sample);

@@ -36,10 +36,11 @@ void RuleWatch::Feed(const Sample& sample) {
 }
 
 std::vector<Excused> RuleWatch::Advance(absl::Time now) {
+  for (const auto& condition : conditions_) condition->Advance(now);
   std::vector<Excused> excused;
+  if (waiting_.empty() && excuses_.empty()) return excused;
   std::deque<Sample> still;
   const absl::Duration within = absl::Seconds(rule_.excuse().within_s());
-  for (const auto& condition : conditions_) condition->Advance(now);
   for (const Sample& event : waiting_) {
     const auto by = std::find_if(excuses_.begin(), excuses_.end(), [&](const Sample& excuse) {
       return absl::AbsDuration(excuse.at - event.at) <= within;
