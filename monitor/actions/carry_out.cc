@@ -36,6 +36,19 @@ absl::Status Resume(const Decision& decision, const ControlClient& client, HoldL
   return status;
 }
 
+// An operator asked for it, and the canary was clean.
+absl::Status Release(const Decision& decision, const ControlClient& client, HoldLedger& ledger) {
+  v1::ReleaseGpuRequest request;
+  request.set_uuid(decision.gpu);
+  request.set_reason(decision.reason);
+  request.set_force(true);
+  v1::ReleaseGpuResponse response;
+  ledger.Resuming(decision.gpu);
+  const absl::Status status = client.Call(&Stub::ReleaseGpu, "release a GPU", kTimeout, request, response);
+  ledger.Resuming(decision.gpu);
+  return status;
+}
+
 absl::Status Quarantine(const Decision& decision, const ControlClient& client) {
   v1::QuarantineGpuRequest request;
   request.set_uuid(decision.gpu);
@@ -111,6 +124,9 @@ Outcome CarryOut(const Decision& decision, const ControlClient& client, const Re
       break;
     case DecisionKind::kResume:
       outcome.status = Resume(decision, client, ledger);
+      break;
+    case DecisionKind::kRelease:
+      outcome.status = Release(decision, client, ledger);
       break;
     case DecisionKind::kQuarantine:
       outcome.status = Quarantine(decision, client);

@@ -66,6 +66,7 @@ const std::vector<Case>& Cases() {
       {"canary_slow", "canary.memory_ratio", Slower, 0, kCooling, true, true, ""},
       {"canary_slower_than_peers", "canary.tensor_peer_ratio", MuchSlower, 0, kSuspect, false, false, ""},
       {"canary_failed", "canary.failed", One, 1, kCooling, true, false, "no device"},
+      {"canary_wrong", "canary.failed", Constant<2>, 0, kQuarantined, true, true, "a sum is wrong"},
       {"void_timings", "timing.void_ratio", One, 3, kSuspect, false, false, ""},
       {"baseline_slow", "timing.baseline_ratio", MuchSlower, 3, kSuspect, false, false, ""},
       {"unblamed_faults", "fault.unblamed", One, 2, kSuspect, false, false, ""},

@@ -187,9 +187,22 @@ TEST(Engine, Xid79QuarantinesUntilAnOperatorAsksAndTheCanaryIsClean) {
   EXPECT_FALSE(bench.Held(0));
   EXPECT_THAT(bench.Of(DecisionKind::kRunCanary), SizeIs(canaries + 1));
   EXPECT_THAT(bench.Incidents("released").at(0).reason(), HasSubstr("alice: card was reseated"));
+  // Whoever holds it: the operator wants it back.
+  EXPECT_THAT(bench.Of(DecisionKind::kRelease), SizeIs(1));
 }
 
-TEST(Engine, ARealeaseIsRefusedWhileTheCanaryIsSlow) {
+TEST(Engine, AGpuThatOnlyAnOperatorHoldsIsReleasedAfterACleanCanary) {
+  Bench bench(1);
+  bench.Run(absl::Seconds(10));
+  const size_t canaries = bench.Of(DecisionKind::kRunCanary).size();
+  bench.Send("GPU-0", "gpu.release_asked", 1, "alice");
+  bench.Run(absl::Seconds(5));
+  EXPECT_THAT(bench.Of(DecisionKind::kRelease), SizeIs(1));
+  EXPECT_THAT(bench.Of(DecisionKind::kRunCanary), SizeIs(canaries + 1));
+  EXPECT_THAT(bench.Incidents(), IsEmpty());
+}
+
+TEST(Engine, AReleaseIsRefusedWhileTheCanaryIsSlow) {
   Bench bench(1);
   bench.Run(absl::Hours(2));
   bench.Send("GPU-0", "gpu.xid", 79, "off the bus");
