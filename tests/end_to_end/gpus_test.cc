@@ -1,6 +1,7 @@
 // Several GPUs in one service, with their real judges and runners: one is closed, its workers are restarted under load,
 // and nothing is lost or blamed on a candidate.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/sha256.h"
 #include "profiler_service/pipeline/service_pipeline.h"
+#include "sassay/v1/control.grpc.pb.h"
 #include "tests/end_to_end/service_fixture.h"
 
 namespace sassay::testing {
@@ -183,6 +185,52 @@ TEST_F(GpusTest, RunnersThatWaitAreKnownAndComeBackAfterTheyWereEnded) {
   ASSERT_FALSE(after.empty());
   EXPECT_EQ(PulseOf(kClosed).runner_overdue_ns(), 0u);
   EXPECT_EQ(PulseOf(kClosed).judge_silent_ns(), 0u);
+}
+
+// The same from outside: what the monitor does to a GPU whose runner hangs.
+TEST(GpusOfAService, WhatRanOnAGpuThatIsPausedAndRestartedIsRunAgainElsewhere) {
+  constexpr char kFour[] = "emulated:sm_90a,emulated:sm_90a,emulated:sm_90a,emulated:sm_90a";
+  auto service = Service::Start("", {"--device", kFour});
+  ASSERT_TRUE(service.ok()) << service.status();
+  const std::string& address = (*service)->address();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 8; ++i) {
+    const AgentResult detached = RunAgent({"submit", SourcePath("agent/examples/gemm_tiled.cu"), "--workload",
+                                           "gemm_n256_k256/M=128", "--service", address, "--detach", "--json"});
+    ASSERT_TRUE(detached.json.is_object()) << detached.stdout_text << detached.stderr_text;
+    ids.push_back(detached.json["submission_id"]);
+  }
+  const auto control = sassay::v1::Control::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  const auto running = [&] {
+    grpc::ClientContext context;
+    sassay::v1::ListGpusResponse gpus;
+    EXPECT_TRUE(control->ListGpus(&context, {}, &gpus).ok());
+    EXPECT_EQ(gpus.gpus_size(), 4);
+    EXPECT_EQ(gpus.gpus(1).uuid(), kClosed);
+    return gpus.gpus(1).running();
+  };
+  for (const absl::Time end = absl::Now() + absl::Seconds(60); running() == 0 && absl::Now() < end;) {
+    std::this_thread::yield();
+  }
+  sassay::v1::PauseDispatchRequest pause;
+  pause.set_uuid(kClosed);
+  pause.set_holder("monitor");
+  grpc::ClientContext pausing, restarting;
+  sassay::v1::PauseDispatchResponse paused;
+  ASSERT_TRUE(control->PauseDispatch(&pausing, pause, &paused).ok());
+  sassay::v1::RestartWorkersRequest restart;
+  restart.set_uuid(kClosed);
+  restart.set_reason("a runner hangs");
+  sassay::v1::RestartWorkersResponse restarted;
+  ASSERT_TRUE(control->RestartWorkers(&restarting, restart, &restarted).ok());
+  int again = 0;
+  for (const std::string& id : ids) {
+    const AgentResult result = RunAgent({"attach", id, "--service", address, "--json"});
+    EXPECT_EQ(result.json.value("status", ""), "CORRECT") << result.stdout_text << result.stderr_text;
+    again += result.json.value("attempt", 1) > 1;
+  }
+  EXPECT_GE(again, 1) << "what ran there was lost, and is not the candidate's fault";
+  EXPECT_EQ(running(), 0u);
 }
 
 }  // namespace

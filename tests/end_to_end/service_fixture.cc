@@ -6,6 +6,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -73,10 +74,11 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Launch(const std::string& stat
                   "127.0.0.1:0",
                   "--port-file",
                   root + "/port",
-                  "--device",
-                  "emulated:sm_90a",
                   "--state",
                   state.empty() ? root + "/state" : state};
+  if (std::find(arguments.begin(), arguments.end(), "--device") == arguments.end()) {
+    command.argv.insert(command.argv.end(), {"--device", "emulated:sm_90a"});
+  }
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   command.environment = Environment(root);
   command.inherit_fds = {{log.get(), 1}, {log.get(), 2}};
