@@ -20,17 +20,28 @@ void Say(const std::string& line) {
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) _exit(3);
 }
 
-int Serve(const std::string& database, int submissions) {
+// Whatever has had a place on "g" until now does not count.
+bool Exclude(Queue& queue, const std::string& incident) {
+  return store::Await<store::Exclusions>([&](store::Callback<store::Exclusions> done) {
+           queue.Exclude({"g", absl::UnixEpoch(), absl::Now(), incident, "hot"}, std::move(done));
+         })
+      .ok();
+}
+
+int Serve(const std::string& database, int submissions, bool exclude) {
   auto store = store::OpenSqliteStore(database);
   if (!store.ok()) return 4;
   Queue queue(**store, QueueOptions());
   if (!queue.Start().ok()) return 5;
   FakeRunner runner(4);
   runner.run = [](const Job& job, JobObserver& observer) {
+    observer.SeatTaken(job.attempt % 2 == 1 ? "g" : "h");
     observer.StageStarted(sassay::v1::STAGE_EVALUATE, "d");
     Say(absl::StrCat("running ", job.request.request_id()));
     observer.StageFinished(sassay::v1::StageReport());
-    return CorrectVerdict();
+    sassay::v1::Verdict verdict = CorrectVerdict();
+    verdict.add_stages()->set_device_ns(job.attempt);
+    return verdict;
   };
   Dispatcher dispatcher(queue, runner, ReadNothing);
   std::vector<std::string> ids;
@@ -39,6 +50,7 @@ int Serve(const std::string& database, int submissions) {
     if (!submitted.ok()) return 6;
     ids.push_back(submitted->id);
     Say(absl::StrCat("accepted ", i, " ", submitted->id));
+    if (exclude && i % 7 == 0 && !Exclude(queue, absl::StrCat("incident ", i))) return 7;
   }
   for (const std::string& id : ids) WaitForVerdict(queue, "ann", id);
   Say("done");
@@ -48,4 +60,7 @@ int Serve(const std::string& database, int submissions) {
 }  // namespace
 }  // namespace sassay::queue
 
-int main(int argc, char** argv) { return argc == 3 ? sassay::queue::Serve(argv[1], std::atoi(argv[2])) : 2; }
+// DATABASE SUBMISSIONS [exclude]
+int main(int argc, char** argv) {
+  return argc == 3 || argc == 4 ? sassay::queue::Serve(argv[1], std::atoi(argv[2]), argc == 4) : 2;
+}

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -34,6 +35,7 @@ class CrashTest : public testing::Test {
     UniqueFd ours(ends[0]), theirs(ends[1]);
     Command command;
     command.argv = {SASSAY_CRASH_HELPER, database(), absl::StrCat(kSubmissions)};
+    if (exclude_) command.argv.push_back("exclude");
     command.inherit_fds = {{theirs.get(), STDOUT_FILENO}};
     auto helper = Subprocess::Start(command);
     EXPECT_TRUE(helper.ok()) << helper.status();
@@ -66,18 +68,23 @@ class CrashTest : public testing::Test {
   }
 
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("crash_test");
+  // Kills it at random moments, then lets it come to its end.
+  void KillAgainAndAgain() {
+    std::mt19937 random(20260101);
+    std::uniform_int_distribution<int> when(1, 24);
+    int kills = 0;
+    while (kills < kKills && !RunAndKillAfter(when(random))) ++kills;
+    EXPECT_GE(kills, kKills / 2);
+    ASSERT_TRUE(RunAndKillAfter(-1));
+    ASSERT_EQ(accepted_.size(), size_t{kSubmissions});
+  }
+
+  bool exclude_ = false;
   std::map<std::string, std::string> accepted_;
 };
 
 TEST_F(CrashTest, EveryAcceptedSubmissionEndsWithExactlyOneVerdict) {
-  std::mt19937 random(20260101);
-  std::uniform_int_distribution<int> when(1, 24);
-  int kills = 0;
-  while (kills < kKills && !RunAndKillAfter(when(random))) ++kills;
-  EXPECT_GE(kills, kKills / 2);
-  ASSERT_TRUE(RunAndKillAfter(-1));
-  ASSERT_EQ(accepted_.size(), size_t{kSubmissions});
-
+  ASSERT_NO_FATAL_FAILURE(KillAgainAndAgain());
   const auto store = *store::OpenSqliteStore(database());
   int retried = 0;
   for (const auto& [request, id] : accepted_) {
@@ -93,6 +100,44 @@ TEST_F(CrashTest, EveryAcceptedSubmissionEndsWithExactlyOneVerdict) {
     EXPECT_TRUE(events.back().has_verdict());
   }
   EXPECT_GT(retried, 0) << "no kill hit a run: the test has proved nothing";
+}
+
+// What the events of one submission say of its verdicts.
+struct Reckoning {
+  uint64_t standing = 0, standing_ns = 0, excluded = 0, excluded_ns = 0;
+};
+
+void Reckon(const std::vector<sassay::v1::Event>& events, Reckoning& sum) {
+  uint64_t pending = 0;  // device time of a verdict that nothing has excluded yet
+  for (size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].sequence(), i + 1);
+    EXPECT_EQ(events[i].last(), i + 1 == events.size());
+    if (events[i].has_verdict()) pending = events[i].verdict().stages(0).device_ns();
+    if (!events[i].has_excluded() || pending == 0) continue;
+    ++sum.excluded;
+    sum.excluded_ns += std::exchange(pending, 0);
+  }
+  if (pending > 0) ++sum.standing;
+  sum.standing_ns += pending;
+  EXPECT_TRUE(pending > 0 || (events.back().has_excluded() && !events.back().excluded().rerun()));
+}
+
+TEST_F(CrashTest, ExclusionsNeitherLoseNorDoubleAVerdictAndUsageAddsUpExactly) {
+  exclude_ = true;
+  ASSERT_NO_FATAL_FAILURE(KillAgainAndAgain());
+  const auto store = *store::OpenSqliteStore(database());
+  Reckoning sum;
+  for (const auto& [request, id] : accepted_) {
+    EXPECT_EQ(store->Get("ann", id)->state, store::State::kFinished);
+    const auto events = *store->Events(id, 0, 1000);
+    Reckon(events, sum);
+  }
+  EXPECT_GT(sum.excluded, 0u) << "nothing was excluded: the test has proved nothing";
+  const sassay::v1::TenantUsage usage = store->Usage("ann")->front();
+  EXPECT_EQ(usage.verdicts(), sum.standing);
+  EXPECT_EQ(usage.gpu_ns(), sum.standing_ns);
+  EXPECT_EQ(usage.excluded_verdicts(), sum.excluded);
+  EXPECT_EQ(usage.excluded_gpu_ns(), sum.excluded_ns);
 }
 
 }  // namespace

@@ -82,6 +82,16 @@ TEST_P(StoreConformance, OnlyWhatOverlapsTheWindowOnItsGpuIsExcluded) {
   }
 }
 
+TEST_P(StoreConformance, AnAttemptDuringWhichTheClockWasSetBackHadItsPlaceAtBothTimes) {
+  const std::string ended = Accept("ann", "r1"), ending = Accept("ann", "r2");
+  seated_at_ = now_ + absl::Hours(1);
+  ASSERT_TRUE(FinishOn("g", *Acquire(), Correct()).ok());
+  const absl::Time between = now_ + absl::Minutes(1);
+  EXPECT_THAT(Exclude({"g", between, between + absl::Minutes(1), "i", "hot"})->submission_ids, ElementsAre(ended));
+  Acquire();
+  EXPECT_EQ(FinishOn("g", *Acquire(), Correct())->size(), 2u) << ending;
+}
+
 TEST_P(StoreConformance, AnExcludedSubmissionWaitsAgainAndItsStoryGoesOn) {
   const std::string id = Accept("ann", "r1");
   ASSERT_TRUE(FinishOn("g", *Acquire(), Correct()).ok());

@@ -15,7 +15,13 @@ using sassay::v1::Event;
 using sassay::v1::Exclusion;
 using sassay::v1::Verdict;
 
-absl::Status InsertAttempt(Db& db, const Attempt& attempt) {
+// A clock that was set back makes an attempt end before it began: it had its place at both times.
+void PutInOrder(absl::string_view gpu, absl::Time& seated_at, absl::Time& ended_at) {
+  if (!gpu.empty() && seated_at > ended_at) std::swap(seated_at, ended_at);
+}
+
+absl::Status InsertAttempt(Db& db, Attempt attempt) {
+  PutInOrder(attempt.gpu, attempt.seated_at, attempt.ended_at);
   return db
       .Prepare(
           "INSERT INTO attempts (id, attempt, gpu, seated_at, ended_at, gpu_ns, status) VALUES (?, ?, ?, ?, ?, ?, ?)")
@@ -204,6 +210,7 @@ absl::Status RecordLost(Db& db, const Submission& submission, const Ending& endi
 absl::StatusOr<absl::optional<Exclusion>> FindWindow(Db& db, absl::string_view gpu, absl::Time seated_at,
                                                      absl::Time ended_at) {
   if (gpu.empty()) return absl::optional<Exclusion>();
+  PutInOrder(gpu, seated_at, ended_at);
   Query query = db.Prepare(
       "SELECT incident, reason FROM windows WHERE gpu = ? AND until > ? AND since < ? ORDER BY since LIMIT 1");
   ASSIGN_OR_RETURN(const bool found, query.Bind(gpu).Bind(seated_at).Bind(ended_at).Step());

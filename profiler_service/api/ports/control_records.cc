@@ -92,8 +92,12 @@ ServerUnaryReactor* ControlPort::ReportHealth(CallbackServerContext* context,
                                               const sassay::v1::ReportHealthRequest* request,
                                               sassay::v1::ReportHealthResponse*) {
   const auto report = [this, request](const Caller&) -> absl::Status {
-    for (const sassay::v1::GpuHealth& health : request->gpus()) RETURN_IF_ERROR(CheckOneGpu(health.uuid()));
-    port_.queue.ReportHealth(*request);
+    // The monitor may watch GPUs of the host that are none of this service's.
+    sassay::v1::ReportHealthRequest ours;
+    for (const sassay::v1::GpuHealth& health : request->gpus()) {
+      if (CheckOneGpu(health.uuid()).ok()) *ours.add_gpus() = health;
+    }
+    port_.queue.ReportHealth(ours);
     return absl::OkStatus();
   };
   return Act(*context, {"Control.ReportHealth", "", request->instance(), Effect::kReads, report});

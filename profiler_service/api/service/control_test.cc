@@ -145,9 +145,18 @@ TEST_F(ControlTest, WrongArgumentsAreNamed) {
   canary.set_uuid(kGpu);
   canary.set_wait_ms(1'000'000);
   EXPECT_THAT(Call(&Control::Stub::RunCanary, canary).status.error_message(), HasSubstr("wait_ms"));
+}
+
+TEST_F(ControlTest, HealthOfGpusThatTheServiceDoesNotHaveIsNobodysBusiness) {
+  Start();
   sassay::v1::ReportHealthRequest report;
-  report.add_gpus()->set_uuid("GPU-x");
-  EXPECT_EQ(Call(&Control::Stub::ReportHealth, report).status.error_code(), StatusCode::NOT_FOUND);
+  report.add_gpus()->set_uuid("GPU-of-somebody-else");
+  report.add_gpus()->set_uuid(kGpu);
+  report.mutable_gpus(1)->set_state(sassay::v1::GPU_STATE_SUSPECT);
+  report.mutable_gpus(1)->set_reason("warm");
+  EXPECT_TRUE(Call(&Control::Stub::ReportHealth, report).status.ok());
+  EXPECT_EQ(TheGpu().state(), sassay::v1::GPU_STATE_SUSPECT);
+  EXPECT_EQ(TheGpu().reason(), "warm");
 }
 
 TEST_F(ControlTest, NothingOfControlIsForTenants) {
