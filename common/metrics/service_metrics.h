@@ -67,6 +67,12 @@ inline constexpr Metric kRunnersStarted = {"sassay_runners_started_total",
                                            "",
                                            "Processes that opened a device to run something there, by mode",
                                            {"mode"}};
+inline constexpr Metric kJudgeStates = {
+    "sassay_judge_states_total",
+    Type::kCounter,
+    "",
+    "Cases whose inputs and right outputs the judge had kept from an earlier one (kept) or had to make (made)",
+    {"origin"}};
 
 // The api.
 inline constexpr Metric kRpcsRefused = {
@@ -95,6 +101,7 @@ inline constexpr const Metric* kServiceMetrics[] = {&kQueueDepth,
                                                     &kJudgeDeaths,
                                                     &kRunnerDeaths,
                                                     &kRunnersStarted,
+                                                    &kJudgeStates,
                                                     &kRpcsRefused,
                                                     &kOpenStreams,
                                                     &kStoreErrors,

@@ -98,6 +98,8 @@ SERVICE = [
     Panel("Runners started", {"sum by (mode) (rate(sassay_runners_started_total[$__rate_interval]))": "{{mode}}"}, "ops", "stack"),
     Panel("Workers that died", {"increase(sassay_judge_deaths_total[$__rate_interval])": "judges",
                                 "increase(sassay_runner_deaths_total[$__rate_interval])": "runners"}),
+    Panel("Inputs and answers found ready", {"sum by (instance) (rate(sassay_judge_states_total{origin=\"kept\"}[$__rate_interval])) / sum by (instance) (rate(sassay_judge_states_total[$__rate_interval]))": "{{instance}}"},
+          "percentunit", what="Cache hits of the judge's workload state."),
     Panel("Attempts made again", {"rate(sassay_submissions_retried_total[$__rate_interval])": "our own trouble"}, "ops"),
     Panel("Turns excluded", {"sum by (rerun) (increase(sassay_turns_excluded_total[$__rate_interval]))": "run again: {{rerun}}"}, kind="stack",
           what="Because of an incident on their GPU; never the candidate's failure."),

@@ -26,6 +26,11 @@ int IndexOf(const Tensors& tensors, absl::string_view name) {
 // Every pattern differs: by case, by fill, by buffer.
 uint64_t Mix(uint64_t a, uint64_t b) { return device::PoisonWord(a, b) ^ (a * 0x9E3779B97F4A7C15 + b); }
 
+template <typename State>
+sassay::worker::StateOrigin OriginOf(State& state) {
+  return state.TakeIntoUse() ? sassay::worker::STATE_ORIGIN_KEPT : sassay::worker::STATE_ORIGIN_MADE;
+}
+
 }  // namespace
 
 Judge::Judge(device::Device& device, const StateOptions& options, uint64_t cache_bytes,
@@ -149,6 +154,7 @@ absl::Status Judge::TakeState(Case& c, uint64_t seed, absl::string_view distribu
   c.distribution = std::string(distribution);
   if (OnDevice(c.workload)) {
     ASSIGN_OR_RETURN(c.device_state, examiner_->Get(c.workload, seed, distribution));
+    reply.set_state_origin(OriginOf(*c.device_state));
     return absl::OkStatus();
   }
   absl::StatusOr<std::shared_ptr<WorkloadState>> state = cache_.Get(c.workload, seed, distribution);
@@ -156,6 +162,7 @@ absl::Status Judge::TakeState(Case& c, uint64_t seed, absl::string_view distribu
   if (absl::IsNotFound(state.status())) reply.set_trouble(sassay::worker::JUDGE_TROUBLE_NO_REFERENCE);
   RETURN_IF_ERROR(state.status());
   c.state = *std::move(state);
+  reply.set_state_origin(OriginOf(*c.state));
   return absl::OkStatus();
 }
 

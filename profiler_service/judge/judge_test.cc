@@ -207,6 +207,13 @@ TEST_F(JudgeTest, SameSeedGivesTheSameInputsAndTheSameWorstElement) {
   EXPECT_EQ(first.SerializeAsString(), Compare().SerializeAsString());
 }
 
+TEST_F(JudgeTest, SaysWhetherInputsAndAnswersWereThereAlready) {
+  EXPECT_EQ(Prepare(7, "normal").state_origin(), sassay::worker::STATE_ORIGIN_MADE);
+  EXPECT_EQ(Refill(8, "normal").state_origin(), sassay::worker::STATE_ORIGIN_MADE);
+  EXPECT_EQ(Refill(7, "normal").state_origin(), sassay::worker::STATE_ORIGIN_KEPT);
+  EXPECT_EQ(Compare().state_origin(), sassay::worker::STATE_ORIGIN_NONE);
+}
+
 TEST_F(JudgeTest, AReplayFindsTheSamePoisonInWhatWasNeverWritten) {
   Prepare(7, "normal");
   Refill(8, "normal");

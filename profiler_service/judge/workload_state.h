@@ -67,6 +67,8 @@ class WorkloadState {
   absl::Status AdoptOutputs(const std::vector<std::string>& outputs) ABSL_LOCKS_EXCLUDED(mutex_);
 
   uint64_t bytes() const { return bytes_; }
+  // Whether a case has had it before; from now on one has. Thread-safe.
+  bool TakeIntoUse() { return used_.exchange(true); }
 
  private:
   WorkloadState(const sassay::v1::Workload& workload, const StateOptions& options)
@@ -88,6 +90,7 @@ class WorkloadState {
   absl::Mutex mutex_;               // held while the reference computes
   std::vector<Expected> expected_;  // empty until known
   std::atomic<uint64_t> bytes_{0};
+  std::atomic<bool> used_{false};
   std::vector<Tolerance> tolerances_;
   std::vector<double> noise_of_rms_;
 };

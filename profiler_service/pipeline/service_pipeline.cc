@@ -189,6 +189,12 @@ uint64_t ServicePipeline::judge_deaths() const {
   return deaths;
 }
 
+uint64_t ServicePipeline::judge_states(sassay::worker::StateOrigin origin) const {
+  uint64_t states = 0;
+  for (const JudgeSupervisor* judge : judges_) states += judge->states(origin);
+  return states;
+}
+
 void ServicePipeline::Describe(const Lane& lane, const LaneTools& tools) {
   sassay::v1::DeviceCapability& capability = devices_.emplace_back();
   capability.set_kind(lane.device().kind());

@@ -76,6 +76,8 @@ class ServicePipeline {
   const std::string& provenance_toolkit() const { return provenance_->toolkit_version(); }
   // Workers that ended without being told to, or could not start; for metrics.
   uint64_t judge_deaths() const;
+  // Cases of judges whose inputs and right outputs were KEPT from an earlier one, or MADE.
+  uint64_t judge_states(sassay::worker::StateOrigin origin) const;
   uint64_t runner_deaths() const { return pool_->deaths(); }
   // Processes that opened a device to run something there, by mode.
   const wire::StartedRunners& started_runners() const { return pool_->started(); }

@@ -82,6 +82,12 @@ std::vector<MetricSource> MetricsOf(const pipeline::ServicePipeline& pipeline) {
   std::vector<MetricSource> sources = {
       {&metrics::kJudgeDeaths, [&pipeline] { return static_cast<double>(pipeline.judge_deaths()); }},
       {&metrics::kRunnerDeaths, [&pipeline] { return static_cast<double>(pipeline.runner_deaths()); }}};
+  for (const auto& [name, origin] :
+       {std::pair("kept", sassay::worker::STATE_ORIGIN_KEPT), std::pair("made", sassay::worker::STATE_ORIGIN_MADE)}) {
+    sources.push_back({&metrics::kJudgeStates,
+                       [&pipeline, origin = origin] { return static_cast<double>(pipeline.judge_states(origin)); },
+                       {name}});
+  }
   for (int number = 0; number < sassay::worker::RunMode_ARRAYSIZE; ++number) {
     const auto mode = static_cast<sassay::worker::RunMode>(number);
     if (!sassay::worker::RunMode_IsValid(number) || mode == sassay::worker::RUN_MODE_UNSPECIFIED) continue;

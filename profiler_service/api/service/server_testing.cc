@@ -128,6 +128,7 @@ absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOption
   }
   facts.gpus = &gpus_;
   facts.telemetry = &telemetry_;
+  facts.metrics.push_back({&metrics::kJudgeStates, [] { return 1.0; }, {"kept"}});
   for (const auto& [mode, count] : {std::pair("PLAIN", 3.0), std::pair("CHECKED", 2.0)}) {
     facts.metrics.push_back({&metrics::kRunnersStarted, [count = count] { return count; }, {mode}});
   }

@@ -28,6 +28,8 @@ class State {
  public:
   const sassay::v1::Workload& workload() const { return workload_; }
   uint64_t bytes() const;
+  // Whether a case has had it before; from now on one has.
+  bool TakeIntoUse() { return std::exchange(used_, true); }
 
  private:
   friend class Examiner;
@@ -37,6 +39,7 @@ class State {
   std::vector<DeviceMemory> inputs_;      // none for scalars
   std::vector<ExpectedOutput> expected_;  // empty until known
   LibraryNoise::Measured library_;        // known with them
+  bool used_ = false;
 };
 
 // A tensor of a case as it is after a call.

@@ -282,7 +282,9 @@ absl::StatusOr<std::shared_ptr<JudgeSupervisor::Conversation>> JudgeSupervisor::
 absl::StatusOr<JudgeReply> JudgeSupervisor::Ask(const JudgeRequest& request, std::vector<UniqueFd>& descriptors,
                                                 absl::Time deadline, wire::KillSwitch* kill_switch) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Conversation> conversation, Current(deadline, kill_switch));
-  return conversation->Ask(request, descriptors, deadline, kill_switch);
+  ASSIGN_OR_RETURN(JudgeReply reply, conversation->Ask(request, descriptors, deadline, kill_switch));
+  if (sassay::worker::StateOrigin_IsValid(reply.state_origin())) ++states_[reply.state_origin()];
+  return reply;
 }
 
 // The cases of a judge that has died are gone already.

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -68,6 +69,8 @@ class JudgeSupervisor : public evaluate::JudgePort {
   pid_t pid() ABSL_LOCKS_EXCLUDED(mutex_);
   // Judges that ended by themselves, were killed for their silence, or could not start.
   uint64_t deaths() const { return witness_->deaths; }
+  // Cases whose inputs and right outputs came from there (KEPT or MADE), all judges together.
+  uint64_t states(sassay::worker::StateOrigin origin) const { return states_[origin]; }
 
  private:
   class Conversation;
@@ -96,6 +99,7 @@ class JudgeSupervisor : public evaluate::JudgePort {
   const std::shared_ptr<Witness> witness_ = std::make_shared<Witness>();
   sassay::worker::DeviceDescription device_;
   std::atomic<uint64_t> cases_{0};
+  std::array<std::atomic<uint64_t>, sassay::worker::StateOrigin_ARRAYSIZE> states_{};
 
   absl::Mutex mutex_;
   std::shared_ptr<Conversation> current_ ABSL_GUARDED_BY(mutex_);

@@ -76,6 +76,14 @@ TEST_F(JudgeSupervisorTest, HandsOutTheJudgesMemoryAndItsComparison) {
   EXPECT_GT(compared->numerics().outputs(0).unwritten(), 0u);
 }
 
+TEST_F(JudgeSupervisorTest, CountsWhichCasesFoundTheirInputsReady) {
+  ASSERT_TRUE(Ask(Preparation(1)).ok());
+  ASSERT_TRUE(Ask(Preparation(2)).ok());
+  ASSERT_TRUE(Ask(Comparison(2)).ok());
+  EXPECT_EQ(supervisor_->states(sassay::worker::STATE_ORIGIN_MADE), 1u);
+  EXPECT_EQ(supervisor_->states(sassay::worker::STATE_ORIGIN_KEPT), 1u);
+}
+
 TEST_F(JudgeSupervisorTest, AKilledJudgeIsReplacedAndItsCasesAreGone) {
   ASSERT_TRUE(Ask(Preparation(1)).ok());
   const pid_t first = supervisor_->pid();
