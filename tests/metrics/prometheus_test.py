@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Every panel, recording rule and alert of deploy/ against a real Prometheus that scraped a real service under a scripted
-load, and the monitor.
+load and a real monitor on a scripted NVML.
 
-    prometheus_test.py --sources DIR --programs DIR --monitor COMMAND… [--keep DIR]
+    prometheus_test.py --sources DIR --programs DIR --nvml DIR --canary PROGRAM
 
-Ports are free ones of the loopback, what is started is ended. Exit status 77: skipped, with the reason.
+The emulated device has no canary, because it has no times: what shows a canary gets it from PROGRAM, the exporter with a
+script. Ports are free ones of the loopback, what is started is ended. Exit status 77: skipped, with the reason.
 """
 import argparse
-import contextlib
-import json
 import os
 import pathlib
 import re
@@ -16,88 +15,27 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.parse
-import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import queries
+from local_prometheus import Started, start_prometheus, wait_for
 
 SKIPPED = 77
-PATIENCE = 120  # seconds until everything must have been scraped and recorded
+GPUS = """gpu GPU-5c41pted temperature=44 margin=43 clock=1980 memory_clock=2619 power=310 limit=700 utilization=35 reasons=4 ecc=0 \
+ecc_corrected=3 remap_pending=0 remap_failed=0 replay=0 xid=43
+gpu GPU-0th3r temperature=51 margin=36 clock=1755 memory_clock=2619 power=690 limit=700 utilization=99 reasons=4 ecc=0 \
+ecc_corrected=0 remap_pending=0 remap_failed=0 replay=1
+""".replace("\\\n", "")
+# What the real monitor does not have here: a canary.
+ELSEWHERE = {"sassay_canary_seconds", "sassay_canary_ratio", "sassay_canary_age_seconds"}
 
 
-def wait_for(what, probe, seconds=PATIENCE):
-    """Asks until `probe` gives something; a busy machine is given time, a quick one is not kept waiting."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        answer = probe()
-        if answer:
-            return answer
-        time.sleep(0.1)
-    raise SystemExit(f"FAILED: {what} within {seconds} s")
-
-
-class Started:
-    """Processes that end with the test."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.processes = []
-
-    def start(self, name, *command, environment=None):
-        out = self.folder / f"{name}.out"
-        with open(out, "wb") as stdout, open(self.folder / f"{name}.err", "wb") as stderr:
-            process = subprocess.Popen([str(word) for word in command], stdout=stdout, stderr=stderr,
-                                       env={**os.environ, **(environment or {})})
-        self.processes.append((name, process))
-        return process, out
-
-    def announced(self, name, started, pattern):
-        process, out = started
-
-        def probe():
-            if process.poll() is not None:
-                raise SystemExit(f"FAILED: {name} ended: {(self.folder / f'{name}.err').read_text()[-2000:]}")
-            return re.search(pattern, out.read_text())
-        return wait_for(f"{name} says {pattern}", probe).group(1)
-
-    def end(self):
-        for name, process in reversed(self.processes):
-            process.terminate()
-        for name, process in self.processes:
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise SystemExit(f"FAILED: {name} did not end when told to")
-
-
-class Prometheus:
-    def __init__(self, address):
-        self.address = address
-
-    def get(self, path, **parameters):
-        url = f"http://{self.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        try:
-            with urllib.request.urlopen(url, timeout=10) as reply:
-                return json.load(reply)["data"]
-        except urllib.error.HTTPError as error:
-            raise SystemExit(f"FAILED: {parameters}: {error.read().decode()}")
-
-    def ask(self, expr):
-        return self.get("query", query=expr)["result"]
-
-    def ready(self):
-        with contextlib.suppress(OSError):
-            return all(target["health"] == "up" for target in self.get("targets")["activeTargets"])
-
-
-def configuration(folder, targets):
+def configuration(folder, jobs):
     """deploy/prometheus as it is, but for the targets and an interval of one second."""
     text = (queries.PROMETHEUS / "prometheus.yml").read_text()
-    for job, target in targets.items():
-        text, replaced = re.subn(rf"(- job_name: {job}\n.*\n.*targets: \[)[^]]*", rf'\g<1>"{target}"', text)
+    for job, targets in jobs.items():
+        quoted = ", ".join(f'"{target}"' for target in targets)
+        text, replaced = re.subn(rf"(- job_name: {job}\n.*\n.*targets: \[)[^]]*", rf"\g<1>{quoted}", text)
         assert replaced == 1, job
     text = re.sub(r"(scrape_interval|evaluation_interval): \d+s", r"\1: 1s", text)
     (folder / "prometheus.yml").write_text(text)
@@ -105,14 +43,6 @@ def configuration(folder, targets):
         # Groups of rules are spread over their interval; the text is the same.
         shutil.copy(queries.PROMETHEUS / rules, folder / rules)
     return folder / "prometheus.yml"
-
-
-def free_port():
-    """Prometheus 2.42 cannot say which port it took. Nobody else asks for this one before it does, or it says so."""
-    import socket
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Load:
@@ -138,39 +68,39 @@ class Load:
         subprocess.run([*self.agent, "attach", "s0000000000000000000000000", *self.service], capture_output=True, env=self.environment)
 
 
-def uuid_of(prometheus):
-    found = prometheus.ask("sassay_gpu_temperature_celsius")
-    return found[0]["metric"]["UUID"] if found else None
+def has_data(prometheus, exprs):
+    """A number at this moment for one of them; NaN is none."""
+    return any(series["value"][1] != "NaN" for expr in exprs for series in prometheus.ask(expr))
 
 
-def has_data(prometheus, expr):
-    """A number at this moment; NaN is none."""
-    return any(series["value"][1] != "NaN" for series in prometheus.ask(expr))
+def asked(uuids):
+    """What is asked to what it asks, for each GPU that can be chosen."""
+    all_of_them = {f"{title}: {expr}": [queries.filled_in(expr, uuid) for uuid in uuids] for title, expr in queries.panels()}
+    all_of_them.update({f"recording {name}": [name] for name in queries.recordings()})
+    for name, expr in queries.alerts().items():
+        all_of_them.update({f"alert {name} reads {metric}": [metric] for metric in queries.names_in(expr)})
+    return all_of_them
 
 
 def check_queries(prometheus, load):
     """Each must answer; what needs two scrapes of a moving counter is waited for while the load goes on."""
-    uuid = wait_for("a GPU is shown", lambda: uuid_of(prometheus))
-    open_ones = {title: queries.filled_in(expr, uuid) for title, expr in queries.panels()}
-    open_ones = {f"{title}: {expr}": expr for title, expr in open_ones.items()}
-    for name in queries.recordings():
-        open_ones[f"recording {name}"] = name
-    for name, expr in queries.alerts().items():
-        for metric in queries.names_in(expr):
-            open_ones[f"alert {name} reads {metric}"] = metric
-    asked = len(open_ones)
+    def gpus():
+        return {series["metric"]["UUID"] for series in prometheus.ask("sassay_gpu_state")}
+    wait_for("GPUs are shown", lambda: len(gpus()) >= 3)
+    waited = asked(gpus())
+    count = len(waited)
 
     def probe():
-        for title in [title for title, expr in open_ones.items() if has_data(prometheus, expr)]:
-            del open_ones[title]
-        if open_ones:
+        for title in [title for title, exprs in waited.items() if has_data(prometheus, exprs)]:
+            del waited[title]
+        if waited:
             load.once()
-        return not open_ones
+        return not waited
     try:
         wait_for("all queries", probe)
     except SystemExit:
-        raise SystemExit("FAILED: without data:\n  " + "\n  ".join(sorted(open_ones)))
-    return asked
+        raise SystemExit("FAILED: without data:\n  " + "\n  ".join(sorted(waited)))
+    return count
 
 
 def check_rules(prometheus):
@@ -180,45 +110,56 @@ def check_rules(prometheus):
             raise SystemExit(f"FAILED: rule {rule['name']}: {rule['health']} {rule.get('lastError', '')}")
 
 
-def check_names(prometheus):
-    """What was scraped is what docs/metrics.md lists, and nothing else of ours."""
-    scraped = set(prometheus.get("label/__name__/values"))
-    ours = {name for name in scraped if name.startswith(("sassay_", "process_"))}
-    unknown = ours - queries.documented_metrics()
-    if unknown:
-        raise SystemExit(f"FAILED: exported and not in docs/metrics.md: {sorted(unknown)}")
+def names(prometheus, **labels):
+    chosen = "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"
+    found = prometheus.get("series", **{"match[]": chosen})
+    return {series["__name__"] for series in found if series["__name__"].startswith(("sassay_", "process_"))}
+
+
+def check_names(prometheus, service, monitor):
+    """What each program exports is what docs/metrics.md lists for it."""
+    for section, instance, missing in (("profiler-service", service, set()), ("reliability-monitor", monitor, ELSEWHERE)):
+        wanted = queries.documented_metrics(section) | queries.documented_metrics("Both, of their own process")
+        exported = names(prometheus, instance=instance)
+        if exported != wanted - missing:
+            raise SystemExit(f"FAILED: {section}: not in docs/metrics.md {sorted(exported - wanted)}, "
+                             f"not exported {sorted(wanted - missing - exported)}")
+
+
+def start_monitor(arguments, folder, started, service):
+    (folder / "gpus").write_text(GPUS)
+    monitor = started.start("monitor", arguments.programs / "reliability-monitor", "--service", service, "--metrics", "127.0.0.1:0",
+                            "--state", folder / "state",
+                            environment={"LD_LIBRARY_PATH": str(arguments.nvml), "SASSAY_SCRIPTED_NVML": str(folder / "gpus")})
+    return started.announced("monitor", monitor, r"metrics=(\S+)")
 
 
 def run(arguments, folder, started):
     service = started.start("service", arguments.programs / "profiler-service", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
-                            "--device", "emulated:sm_90a", "--state", folder / "state", *arguments.service_flags.split())
+                            "--device", "emulated:sm_90a", "--state", folder / "state")
     address = started.announced("service", service, r"listen=(\S+)")
-    service_metrics = started.announced("service", service, r"metrics=(\S+)")
-    command = [word.replace("{service}", address).replace("{folder}", str(folder)) for word in arguments.monitor]
-    monitor = started.start("monitor", *command)
-    monitor_metrics = started.announced("monitor", monitor, r"metrics=(\S+)")
-    own = f"127.0.0.1:{free_port()}"
-    started.start("prometheus", queries.find_prometheus(arguments.sources, "prometheus"),
-                  f"--config.file={configuration(folder, {'sassay-service': service_metrics, 'sassay-monitor': monitor_metrics})}",
-                  f"--storage.tsdb.path={folder / 'tsdb'}", f"--web.listen-address={own}")
-    prometheus = Prometheus(own)
+    service = started.announced("service", service, r"metrics=(\S+)")
+    monitor = start_monitor(arguments, folder, started, address)
+    canary = started.announced("canary", started.start("canary", arguments.canary), r"metrics=(\S+)")
+    jobs = {"sassay-service": [service], "sassay-monitor": [monitor, canary]}
+    prometheus = start_prometheus(started, arguments.sources, configuration(folder, jobs), folder / "tsdb")
     load = Load(arguments.programs, arguments.sources, address, folder)
     load.once()
-    wait_for("Prometheus scrapes both", prometheus.ready)
-    asked = check_queries(prometheus, load)
+    wait_for("Prometheus scrapes all", prometheus.ready)
+    count = check_queries(prometheus, load)
     wait_for("every rule was evaluated", lambda: all(
         rule["health"] != "unknown" for group in prometheus.get("rules")["groups"] for rule in group["rules"]))
     check_rules(prometheus)
-    check_names(prometheus)
-    print(f"passed: {asked} queries have data, {len(queries.alerts())} alerts and {len(queries.recordings())} recordings evaluate")
+    check_names(prometheus, service, monitor)
+    print(f"passed: {count} queries have data, {len(queries.alerts())} alerts and {len(queries.recordings())} recordings evaluate")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sources", type=pathlib.Path, required=True)
     parser.add_argument("--programs", type=pathlib.Path, required=True)
-    parser.add_argument("--service-flags", default="")
-    parser.add_argument("--monitor", nargs="+", required=True, help="{service} and {folder} are replaced")
+    parser.add_argument("--nvml", type=pathlib.Path, required=True)
+    parser.add_argument("--canary", type=pathlib.Path, required=True)
     arguments = parser.parse_args()
     if not queries.find_prometheus(arguments.sources, "prometheus"):
         print("skipped: there is no prometheus; deploy/install_dependencies.sh brings it")

@@ -64,11 +64,14 @@ def panels():
             yield f"{path.stem}: variable {variable['name']}", f"count by ({wanted.group(2)}) ({wanted.group(1)})"
 
 
-def documented_metrics():
+def documented_metrics(section=None):
     """Of docs/metrics.md, with what Prometheus makes of histograms."""
     names = set()
-    for name, kind in re.findall(r"^\| `(\w+)` \| (\w+) \|", (SOURCES / "docs/metrics.md").read_text(), re.MULTILINE):
-        names |= {name + end for end in ("_bucket", "_sum", "_count")} if kind == "histogram" else {name}
+    for text in (SOURCES / "docs/metrics.md").read_text().split("\n## ")[1:]:
+        if section not in (None, text.splitlines()[0]):
+            continue
+        for name, kind in re.findall(r"^\| `(\w+)` \| (\w+) \|", text, re.MULTILINE):
+            names |= {name + end for end in ("_bucket", "_sum", "_count")} if kind == "histogram" else {name}
     return names
 
 
