@@ -53,6 +53,12 @@ inline constexpr Metric kTimingsProvisional = {
     "sassay_timings_provisional", Type::kGauge, "", "Timings that are not final yet", {}};
 inline constexpr Metric kMonitorWatching = {
     "sassay_monitor_watching", Type::kGauge, "", "1 while a monitor has spoken within ten seconds, else 0", {}};
+inline constexpr Metric kGpuHeld = {
+    "sassay_gpu_held",
+    Type::kGauge,
+    "",
+    "1 while the holder keeps the GPU from taking work, else 0; holder: operator, monitor",
+    {"UUID", "modelName", "holder"}};
 
 // Workers.
 inline constexpr Metric kJudgeDeaths = {
@@ -97,6 +103,7 @@ inline constexpr const Metric* kServiceMetrics[] = {&kQueueDepth,
                                                     &kTimingsSettled,
                                                     &kTimingsProvisional,
                                                     &kMonitorWatching,
+                                                    &kGpuHeld,
                                                     &kPaused,
                                                     &kJudgeDeaths,
                                                     &kRunnerDeaths,

@@ -74,6 +74,8 @@ FLEET = [
     Panel("Age of the monitor's decisions", {"max(sassay_monitor_decision_age_seconds)": ""}, "s", kind="number", width=4, height=4),
     GPU_STATE,
     *gpu_panels(),
+    Panel("Held by", {"sassay_gpu_held": "{{UUID}} {{holder}}"}, kind="states",
+          what="1: the holder keeps the GPU from taking work. The monitor never ends an operator's hold."),
     Panel("Open incidents", {"sum by (UUID, rule, severity) (sassay_incidents_open) or vector(0)": "{{severity}} {{rule}} {{UUID}}"},
           kind="stack"),
     Panel("Incidents of the last 10 minutes", {"sum by (rule, severity) (sassay:incidents:increase10m) or vector(0)": "{{severity}} {{rule}}"},
@@ -134,7 +136,7 @@ def mappings():
 
 def styled(panel):
     if panel.kind == "states":
-        return statetimeline.Panel().mappings(mappings())
+        return statetimeline.Panel().mappings(mappings() if panel is GPU_STATE else [])
     if panel.kind == "number":
         return stat.Panel()
     if panel.kind == "heat":

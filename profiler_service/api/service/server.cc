@@ -136,8 +136,25 @@ struct Server::Parts {
         {&metrics::kMonitorWatching,
          [this] { return absl::Now() - queue.finality().heard() <= queue::Finality::kSilence ? 1.0 : 0.0; }},
     };
+    for (const sassay::v1::Gpu& gpu : gpus.List()) {
+      for (const char* holder : {"operator", "monitor"}) {
+        sources.push_back({&metrics::kGpuHeld,
+                           [this, uuid = gpu.uuid(), holder] { return Held(uuid, holder); },
+                           {gpu.uuid(), gpu.model(), holder}});
+      }
+    }
     sources.insert(sources.end(), machine.begin(), machine.end());
     return sources;
+  }
+
+  double Held(const std::string& uuid, absl::string_view holder) const {
+    for (const sassay::v1::Gpu& gpu : holds.List()) {
+      if (gpu.uuid() != uuid) continue;
+      for (const sassay::v1::Hold& hold : gpu.holds()) {
+        if (hold.holder() == holder) return 1;
+      }
+    }
+    return 0;
   }
 
   absl::StatusOr<double> Depth(uint64_t store::Depths::*which) const {

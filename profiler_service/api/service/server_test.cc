@@ -340,6 +340,22 @@ TEST_F(ServerTest, MetricsCountWhatHappened) {
   EXPECT_THAT(text, HasSubstr("sassay_gpu_seconds_total{stage=\"EVALUATE\"} 0.03\n"));
 }
 
+TEST_F(ServerTest, MetricsTellWhoHoldsAGpu) {
+  options_.metrics = "127.0.0.1:0";
+  Start();
+  TestClient client = Client();
+  sassay::v1::PauseDispatchRequest pause;
+  pause.set_uuid("emulated:sm_90a#0");
+  pause.set_holder("monitor");
+  pause.set_state(sassay::v1::GPU_STATE_COOLING);
+  sassay::v1::PauseDispatchResponse unused;
+  ASSERT_TRUE(client.control->PauseDispatch(client.Context().get(), pause, &unused).ok());
+  const std::string text = server_->MetricsText();
+  EXPECT_THAT(text, testing::ContainsRegex("sassay_gpu_held\\{UUID=\"emulated:sm_90a#0\",holder=\"monitor\".*\\} 1\n"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("sassay_gpu_held\\{UUID=\"emulated:sm_90a#0\",holder=\"operator\".*\\} 0\n"));
+}
+
 // What is in the table is exported, and nothing else is.
 TEST_F(ServerTest, EveryRowOfTheTableOfMetricsIsExported) {
   options_.metrics = "127.0.0.1:0";
