@@ -111,7 +111,7 @@ Answer<sassay::v1::CancelResponse> TestClient::Cancel(const std::string& id) {
   return answer;
 }
 
-ServerTest::ServerTest() {
+ServerTest::ServerTest(std::vector<std::string> gpus) : gpus_(std::move(gpus)) {
   options_.listen = "127.0.0.1:0";
   options_.state = directory_.path() / "state";
   options_.store = "sqlite:" + options_.state + "/sassay.db";

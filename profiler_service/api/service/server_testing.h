@@ -57,7 +57,7 @@ class TestClient {
 // Fixture.
 class ServerTest : public testing::Test {
  protected:
-  ServerTest();
+  explicit ServerTest(std::vector<std::string> gpus = {"emulated:sm_90a#0"});
   void Start();
   void Restart();
   absl::StatusOr<std::unique_ptr<Server>> TryStart(const ServiceOptions& options);
@@ -68,7 +68,7 @@ class ServerTest : public testing::Test {
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("server_test");
   ServiceOptions options_;
   queue::FakeRunner runner_{4};
-  pipeline::FakeGpus gpus_{{"emulated:sm_90a#0"}};
+  pipeline::FakeGpus gpus_;
   telemetry::Hub telemetry_;
   std::unique_ptr<Server> server_;
   const std::string bundle_ = "a bundle, as far as the wire is concerned";
