@@ -18,7 +18,7 @@ namespace {
 using Stub = ControlClient::Stub;
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 // The stream goes on live after what is kept, without a mark between; so long without an incident is the mark.
-constexpr absl::Duration kFirstPatience = absl::Seconds(2);
+constexpr absl::Duration kFirstPatience = absl::Seconds(1);
 constexpr absl::Duration kPatience = absl::Milliseconds(300);
 
 struct IncidentArguments {

@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "tests/end_to_end/monitored.h"
 #include "tests/end_to_end/process_tree.h"
 #include "tests/end_to_end/service_fixture.h"
@@ -181,15 +185,80 @@ TEST_F(MonitorTest, ClockThatWasSetIsAnIncidentAndHoldsNothing) {
 }
 
 TEST_F(MonitorTest, JudgeThatDiesAgainAndAgainTakesItsGpuOut) {
-  const auto judges = [this] { return LivingDescendants(service_->pid(), "profiler-judge"); };
-  ASSERT_TRUE(Eventually([&] { return !judges().empty(); }));
-  // Whichever they are: each GPU loses its judge until one of them has lost three.
-  EXPECT_TRUE(Eventually(
-      [&] {
-        for (pid_t pid : judges()) kill(pid, SIGKILL);
-        return !operator_->Incidents("judge_crash_loop").empty();
-      },
-      absl::Seconds(60)));
+  for (const char* other : {kFirst, "emulated:sm_90a#1", "emulated:sm_90a#3"}) {
+    ASSERT_FALSE(operator_->Ask({"drain", other}).is_null());
+  }
+  // A judge is started for work, so there is some.
+  ASSERT_EQ(RunAgent({"submit", SourcePath("agent/examples/gemm_naive.cu"), "--workload", "gemm_n256_k256/M=8",
+                      "--service", service_->address(), "--json", "--detach"})
+                .exit_code,
+            0);
+  std::atomic<bool> enough = false;
+  std::thread killer([this, &enough] {
+    while (!enough) {
+      for (pid_t pid : LivingDescendants(service_->pid(), "profiler-judge")) kill(pid, SIGKILL);
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+  });
+  EXPECT_TRUE(operator_->AwaitState(kSick, "COOLING", absl::Seconds(60)));
+  enough = true;
+  killer.join();
+  EXPECT_EQ(AwaitIncident("judge_crash_loop", false).value("uuid", ""), kSick);
+}
+
+// The service as the monitor's child.
+class SupervisedTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string state = (directory_.path() / "state").string();
+    const std::string address = "unix:" + (directory_.path() / "socket").string();
+    auto monitor = Monitor::Start(script_, address, state, {{"above: 10 clear: 1 }", "above: 3 clear: 1 }"}},
+                                  {"--supervise", "--", Program("profiler-service"), "--listen", address, "--metrics",
+                                   "127.0.0.1:0", "--device", kFour, "--state", state});
+    ASSERT_TRUE(monitor.ok()) << monitor.status();
+    monitor_ = *std::move(monitor);
+    operator_ = std::make_unique<Operator>(address);
+    ASSERT_TRUE(operator_->AwaitWatched()) << monitor_->Log();
+    first_ = ServicePid();
+    ASSERT_NE(first_, 0);
+  }
+  void TearDown() override {
+    if (HasFailure() && monitor_ != nullptr) std::cout << monitor_->Log();
+  }
+  pid_t ServicePid() const {
+    const std::vector<pid_t> pids = LivingDescendants(monitor_->pid(), "profiler-servic");
+    return pids.empty() ? 0 : pids.front();
+  }
+  bool AwaitAnother() {
+    return Eventually([this] { return ServicePid() != 0 && ServicePid() != first_; }, absl::Seconds(60)) &&
+           operator_->AwaitWatched(absl::Seconds(60)) && operator_->AwaitState(kFirst, "HEALTHY");
+  }
+
+  const TemporaryDirectory directory_ = *TemporaryDirectory::Create("supervised");
+  Script script_{directory_.path(), {kFirst, "emulated:sm_90a#1", kSick, "emulated:sm_90a#3"}};
+  std::unique_ptr<Monitor> monitor_;
+  std::unique_ptr<Operator> operator_;
+  pid_t first_ = 0;
+};
+
+TEST_F(SupervisedTest, StoppedServiceIsKilledAndStartedAgain) {
+  kill(first_, SIGSTOP);
+  EXPECT_TRUE(AwaitAnother());
+  EXPECT_NE(kill(first_, 0), 0) << "the stopped process is still there";
+  EXPECT_TRUE(Eventually([this] { return operator_->Incidents("service_silent").size() == 1; }));
+}
+
+TEST_F(SupervisedTest, KilledServiceIsStartedAgainAndKeepsItsHolds) {
+  script_.SetGpu(kSick, "xid=79");
+  ASSERT_TRUE(operator_->AwaitState(kSick, "QUARANTINED"));
+  kill(first_, SIGKILL);
+  EXPECT_TRUE(AwaitAnother());
+  EXPECT_EQ(operator_->StateOf(kSick), "QUARANTINED");
+}
+
+TEST_F(SupervisedTest, ServiceEndsWithItsMonitor) {
+  EXPECT_EQ(monitor_->Stop(absl::Seconds(40)), 0);
+  EXPECT_NE(kill(first_, 0), 0);
 }
 
 }  // namespace
