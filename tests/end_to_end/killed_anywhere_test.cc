@@ -141,7 +141,7 @@ class KilledAnywhereTest : public ::testing::Test {
   }
 
   std::unique_ptr<agent::Connection> Connect() const {
-    agent::ConnectionOptions options;
+    ConnectionOptions options;
     options.service = killer_->address();
     return *agent::Connection::Open(options);
   }
@@ -158,7 +158,7 @@ class KilledAnywhereTest : public ::testing::Test {
   }
 
   absl::Status PlayHere(agent::Connection& connection, Turn& turn, Manner manner) {
-    agent::Stopper stopper;
+    Stopper stopper;
     const std::string sha256 = Sha256Hex(turn.candidate->bundle);
     RETURN_IF_ERROR(agent::Upload(connection, turn.candidate->bundle, sha256, kPatient, stopper).status());
     ProfileRequest request;
@@ -215,7 +215,7 @@ class KilledAnywhereTest : public ::testing::Test {
   }
 
   absl::StatusOr<Verdict> Attach(agent::Connection& connection, const Turn& turn) {
-    agent::Stopper stopper;
+    Stopper stopper;
     agent::Submission submission(connection, kPatient, stopper, Listener());
     return submission.Attach(turn.submission_id);
   }
