@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOption
   for (const metrics::Metric* deaths : {&metrics::kJudgeDeaths, &metrics::kRunnerDeaths}) {
     facts.metrics.push_back({deaths, [] { return 1.0; }});
   }
-  facts.gpus = &gpus_;
+  facts.gpus = acts_on_;
   facts.telemetry = &telemetry_;
   facts.metrics.push_back({&metrics::kJudgeStates, [] { return 1.0; }, {"kept"}});
   for (const auto& [mode, count] : {std::pair("PLAIN", 3.0), std::pair("CHECKED", 2.0)}) {

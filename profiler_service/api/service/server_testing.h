@@ -69,6 +69,7 @@ class ServerTest : public testing::Test {
   ServiceOptions options_;
   queue::FakeRunner runner_{4};
   pipeline::FakeGpus gpus_;
+  pipeline::Gpus* acts_on_ = &gpus_;
   telemetry::Hub telemetry_;
   std::unique_ptr<Server> server_;
   const std::string bundle_ = "a bundle, as far as the wire is concerned";
