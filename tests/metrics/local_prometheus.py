@@ -12,7 +12,7 @@ import urllib.request
 
 import queries
 
-PATIENCE = 120  # seconds until everything must have been scraped and recorded
+PATIENCE = 240  # seconds until everything must have been scraped and recorded, also with sanitizers
 
 
 def wait_for(what, probe, seconds=PATIENCE):
