@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
+#include "common/base/utf8.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "monitor/rules/signals.h"
@@ -313,6 +314,7 @@ absl::StatusOr<v1::MonitorConfig> Parse(absl::string_view text, absl::string_vie
 absl::Status CheckRule(const v1::Rule& rule) {
   RETURN_IF_ERROR(CheckName(rule.name()));
   if (rule.reason().empty() || rule.reason().size() > 300) return Expected("reason", "one line for people");
+  if (FirstInvalidUtf8(rule.reason()) != absl::string_view::npos) return Expected("reason", "UTF-8");
   if (rule.scope() == v1::Rule::SCOPE_UNSPECIFIED) return Expected("scope", "GPU or HOST");
   if (rule.severity() == v1::Rule::SEVERITY_UNSPECIFIED) return Expected("severity", "INFO, WARNING or CRITICAL");
   if (rule.when().empty() || rule.when_size() > 20) return Expected("when", "1 to 20 conditions");

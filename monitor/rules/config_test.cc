@@ -79,6 +79,7 @@ TEST(Config, AMistakeIsNamedWithFileLineRuleAndField) {
 TEST(Config, RefusesRulesThatCannotWork) {
   EXPECT_THAT(RefusedWith("name: \"hot\"", "name: \"Too Hot\""), HasSubstr("name: expected lower-case words"));
   EXPECT_THAT(RefusedWith("reason: \"too hot\"", ""), HasSubstr("reason: expected one line"));
+  EXPECT_THAT(RefusedWith("too hot", "too \\377 hot"), HasSubstr("reason: expected UTF-8"));
   EXPECT_THAT(RefusedWith("scope: GPU", ""), HasSubstr("scope: expected GPU or HOST"));
   EXPECT_THAT(RefusedWith("severity: WARNING", ""), HasSubstr("severity: expected INFO"));
   EXPECT_THAT(RefusedWith("above: 90 clear: 85", ""), HasSubstr("exactly one limit"));
