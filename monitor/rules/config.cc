@@ -195,14 +195,14 @@ absl::Status CheckEscalation(const v1::Rule& rule) {
 }
 
 bool IsEvent(const v1::Condition& condition) {
-  return condition.codes_size() > 0 && condition.aggregate() != v1::Condition::COUNT;
+  return condition.codes_size() > 0 || condition.aggregate() == v1::Condition::COUNT;
 }
 
 absl::Status CheckExcuse(const v1::Rule& rule) {
   if (!rule.has_excuse()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckSignal("excuse.signal", rule.excuse().signal()));
   if (!std::all_of(rule.when().begin(), rule.when().end(), IsEvent)) {
-    return Expected("excuse", "conditions with `codes` only: a level cannot be excused");
+    return Expected("excuse", "conditions with `codes` or COUNT only: a level cannot be excused");
   }
   if (rule.scope() != v1::Rule::GPU) return Expected("excuse", "nothing, unless the scope is GPU");
   return CheckPositive("excuse.within_s", rule.excuse().within_s());

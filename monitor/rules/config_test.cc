@@ -96,7 +96,7 @@ TEST(Config, RefusesRulesThatCannotWork) {
   EXPECT_THAT(RefusedWith("severity: WARNING", "severity: WARNING escalate { times: 1 within_s: 60 }"),
               HasSubstr("escalate.times: expected 2 to 100"));
   EXPECT_THAT(RefusedWith("severity: WARNING", "severity: WARNING excuse { signal: \"fault.blamed\" within_s: 5 }"),
-              HasSubstr("excuse: expected conditions with `codes` only"));
+              HasSubstr("excuse: expected conditions with `codes` or COUNT only"));
 }
 
 TEST(Config, RefusesTwoRulesOfOneName) {

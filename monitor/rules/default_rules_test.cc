@@ -133,7 +133,7 @@ TEST_P(DefaultRules, FiresAndEnds) {
     if (OfHost(test.signal)) disturb(samples, "");
   };
   const auto fired = [&] { return !bench.Incidents(test.rule).empty(); };
-  ASSERT_TRUE(bench.RunUntil(fired, absl::Seconds(test.lasts_s + 31))) << "it did not fire";
+  ASSERT_TRUE(bench.RunUntil(fired, absl::Seconds(test.lasts_s + 125))) << "it did not fire";
   EXPECT_EQ(bench.State(0), test.state);
   EXPECT_EQ(bench.Held(0), test.held);
   EXPECT_EQ(!bench.Of(DecisionKind::kExclude, 0).empty(), test.excludes);

@@ -36,21 +36,22 @@ double Minutes(absl::Duration time) { return absl::ToDoubleMinutes(time); }
 class Turns {
  public:
   void Add(Bench& bench, int gpu, std::vector<Sample>& samples) {
-    const auto add = [&](const char* signal, double value, const char* text = "") {
+    const auto add = [&](const char* signal, double value, const std::string& text = "") {
       samples.push_back({bench.now().steady, Bench::Gpu(gpu), signal, value, text});
     };
     if (absl::Time& conviction = convictions_[gpu]; conviction > kStart && bench.now().steady >= conviction) {
-      add("fault.blamed", 1, "RUNTIME_FAULT");
+      add("fault.blamed", 1, "OOB_GLOBAL_WRITE s-" + std::to_string(submissions_[gpu]));
       conviction = absl::InfinitePast();
     } else if (conviction <= kStart && Chance(0.01)) {
       add("gpu.xid", 31, "MMU fault");
+      add("fault.unblamed", 1, "ILLEGAL_ADDRESS s-" + std::to_string(submissions_[gpu] = ++faults_));
       conviction = bench.now().steady + absl::Seconds(2 + 10 * uniform_(random_));
     }
     if (Chance(0.02)) add("gpu.xid", 43, "killed");
     if (Chance(0.05)) add("runner.died", 1);
     if (Chance(0.5)) add("timing.void_ratio", Chance(0.1) ? 0.5 * uniform_(random_) : 0);
     if (Chance(0.5)) add("timing.baseline_ratio", 1 + 0.03 * normal_(random_));
-    if (Chance(0.0005)) add("fault.unblamed", 1);
+    if (Chance(0.0005)) add("fault.unblamed", 1, "HANG x-" + std::to_string(++faults_));
     if (Chance(0.0002)) add("judge.died", 1);
   }
 
@@ -60,6 +61,8 @@ class Turns {
   std::uniform_real_distribution<double> uniform_;
   std::normal_distribution<double> normal_;
   std::map<int, absl::Time> convictions_;
+  std::map<int, int> submissions_;
+  int faults_ = 0;
 };
 
 TEST(Simulation, TenThousandHealthyMinutesOfEightGpusHoldNobody) {

@@ -184,7 +184,10 @@ void Subject::RestartStorm(absl::Time now) {
 void Subject::CanaryAnswered(const absl::Status& status, absl::Time now) {
   shared_.touched.insert(gpu_);
   if (absl::IsFailedPrecondition(status) || absl::IsUnimplemented(status)) return canary_.SetImpossible();
-  if (!status.ok()) canary_.Failed(now + absl::Seconds(shared_.config.cooling().canary_every_s()));
+  if (status.ok()) return;
+  // A GPU that the service does not have may be given to it one day.
+  const double pause = absl::IsNotFound(status) ? 60 : shared_.config.cooling().canary_every_s();
+  canary_.Failed(now + absl::Seconds(pause));
 }
 
 absl::Time Subject::DoubtSince() const {

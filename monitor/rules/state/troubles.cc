@@ -12,6 +12,8 @@ namespace {
 // Between two revisions that only add to what was done.
 constexpr absl::Duration kBetweenRevisions = absl::Seconds(1);
 constexpr absl::Duration kKeptSettled = absl::Seconds(30);
+// Convictions that follow each other within this are one incident: they are daily work.
+constexpr absl::Duration kExcusedQuiet = absl::Minutes(5);
 // Over ones that a GPU which is not healthy yet is held for.
 constexpr size_t kMostOver = 32;
 
@@ -194,7 +196,7 @@ void Troubles::Revise(Trouble& trouble, absl::Time now) {
 
 void Troubles::Settle(absl::Time now) {
   for (Trouble& trouble : all_) {
-    const bool quiet = trouble.rule == nullptr || now - trouble.last_bad > absl::Seconds(trouble.rule->clear_after_s());
+    const bool quiet = now - trouble.last_bad > kExcusedQuiet;
     if (trouble.excused && !trouble.over && trouble.incident.revision() > 0 && quiet) {
       Close(trouble, trouble.last_bad, now);
       trouble.settled = true;

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace sassay::monitor {
+namespace {
+
+absl::string_view LastWord(absl::string_view text) { return text.substr(text.rfind(' ') + 1); }
+
+}  // namespace
 
 RuleWatch::RuleWatch(const v1::Rule& rule) : rule_(rule) {
   for (const v1::Condition& condition : rule.when()) {
@@ -27,6 +32,11 @@ void RuleWatch::Take(const Sample& sample) {
   }
 }
 
+bool RuleWatch::Excuses(const Sample& excuse, const Sample& event, absl::Duration within) const {
+  if (absl::AbsDuration(excuse.at - event.at) > within) return false;
+  return !rule_.excuse().same_submission() || LastWord(excuse.text) == LastWord(event.text);
+}
+
 void RuleWatch::Feed(const Sample& sample) {
   newest_ = sample;
   for (size_t i = 0; i < conditions_.size(); ++i) {
@@ -42,11 +52,10 @@ std::vector<Excused> RuleWatch::Advance(absl::Time now) {
   std::deque<Sample> still;
   const absl::Duration within = absl::Seconds(rule_.excuse().within_s());
   for (const Sample& event : waiting_) {
-    const auto by = std::find_if(excuses_.begin(), excuses_.end(), [&](const Sample& excuse) {
-      return absl::AbsDuration(excuse.at - event.at) <= within;
-    });
+    const auto by = std::find_if(excuses_.begin(), excuses_.end(),
+                                 [&](const Sample& excuse) { return Excuses(excuse, event, within); });
     if (by != excuses_.end()) {
-      excused.push_back({event, *by});
+      if (!rule_.excuse().unrecorded()) excused.push_back({event, *by});
     } else if (now - event.at > within) {
       Feed(event);
     } else {

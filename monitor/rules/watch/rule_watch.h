@@ -54,6 +54,7 @@ class RuleWatch {
  private:
   absl::Time Begin(absl::Time first_bad, absl::Time good_before) const;
   void Feed(const Sample& sample);
+  bool Excuses(const Sample& excuse, const Sample& event, absl::Duration within) const;
   bool Excusable() const { return rule_.has_excuse(); }
 
   const v1::Rule& rule_;
