@@ -206,6 +206,18 @@ TEST_F(MonitorTest, JudgeThatDiesAgainAndAgainTakesItsGpuOut) {
   EXPECT_EQ(AwaitIncident("judge_crash_loop", false).value("uuid", ""), kSick);
 }
 
+TEST_F(MonitorTest, RunnerThatHangsCostsNeitherTheCandidateNorItsGpuAnything) {
+  const auto spares = [this] { return LivingDescendants(service_->pid(), "profiler-runner"); };
+  ASSERT_TRUE(Eventually([&] { return spares().size() >= 4; }));
+  for (pid_t pid : spares()) kill(pid, SIGSTOP);
+  const AgentResult result = RunAgent({"submit", SourcePath("agent/examples/gemm_naive.cu"), "--workload",
+                                       "gemm_n256_k256/M=8", "--service", service_->address(), "--json"},
+                                      absl::Seconds(200));
+  EXPECT_EQ(result.json.value("status", ""), "CORRECT") << result.stdout_text << result.stderr_text;
+  EXPECT_FALSE(result.json.contains("excluded"));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(operator_->StateOf(absl::StrCat("emulated:sm_90a#", i)), "HEALTHY");
+}
+
 // The service as the monitor's child.
 class SupervisedTest : public ::testing::Test {
  protected:
