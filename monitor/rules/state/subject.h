@@ -56,7 +56,7 @@ class Subject {
   void CanaryAnswered(const absl::Status& status, absl::Time now);
   // The wall clock was set.
   void Reopen(const Clock& before, absl::Time now) { troubles_.Reopen(before, now); }
-  // The service started anew: what holds is said again.
+  // The service started anew: what holds is said again, and its judge runs the canary.
   void SayAgain();
 
   // Where a window may yet begin that excludes.

@@ -23,6 +23,7 @@ bool EndsWithCanary(const Trouble& trouble) {
 
 std::string Told(const absl::optional<CanaryVerdict>& verdict) {
   if (!verdict) return "no canary";
+  if (verdict->tensor_ratio == 0) return "canary ran; there is nothing to compare it with yet";
   return absl::StrFormat("canary %s: tensor %.3f, memory %.3f of the healthy time", verdict->clean ? "clean" : "slow",
                          verdict->tensor_ratio, verdict->memory_ratio);
 }
@@ -117,8 +118,10 @@ void Subject::Refuse(const std::string& why, absl::Time now) {
 void Subject::Return(v1::GpuState state, const std::string& why, absl::Time now) {
   const char* name = state_ == v1::GPU_STATE_QUARANTINED ? "released" : "recovered";
   const v1::GpuState before = state_;
+  bool by_canary = before >= v1::GPU_STATE_COOLING;
   for (Trouble& trouble : troubles_.all()) {
     if (!trouble.over || trouble.settled) continue;
+    by_canary |= trouble.wants_canary;
     trouble.AddAction(now, absl::StrCat(name, ": ", why), shared_.clock);
     troubles_.Revise(trouble, now);
   }
@@ -126,10 +129,12 @@ void Subject::Return(v1::GpuState state, const std::string& why, absl::Time now)
   Enter(state, now);
   release_due_ |= !release_asked_.empty() && release_asked_ != kPolicy;
   release_asked_.clear();
-  Trouble& note =
-      troubles_.OpenOwn(name, absl::StrCat(EnumName(before), " ended: ", why, "; ", Told(canary_.verdict())), now, now,
-                        before, state, v1::SEVERITY_INFO);
-  for (const Sample& sample : verdict_samples_) note.AddEvidence(sample, shared_.clock);
+  const std::string told = by_canary ? absl::StrCat("; ", Told(canary_.verdict())) : "";
+  Trouble& note = troubles_.OpenOwn(name, absl::StrCat(EnumName(before), " ended: ", why, told), now, now, before,
+                                    state, v1::SEVERITY_INFO);
+  for (const Sample& sample : verdict_samples_) {
+    if (by_canary) note.AddEvidence(sample, shared_.clock);
+  }
   troubles_.Close(note, now, now);
   troubles_.SettleOver();
 }
@@ -168,6 +173,7 @@ void Subject::AskCanary(absl::Time now) {
 }
 
 void Subject::SayAgain() {
+  canary_.Want();
   if (hold_ && hold_->kind != DecisionKind::kResume) hold_ = absl::nullopt;
   for (const Trouble& trouble : troubles_.all()) {
     if (trouble.excludes && !trouble.over) troubles_.Exclude(trouble, false);
