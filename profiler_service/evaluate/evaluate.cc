@@ -15,6 +15,9 @@ namespace {
 using sassay::v1::Numerics;
 using sassay::worker::JudgeReply;
 
+// Which repetition of a case follows wrong outputs; seeds depend on it.
+constexpr uint64_t kWrongAgain = 2;
+
 // How far the worst output is from its allowance; what makes one case worse than another.
 double Badness(const Numerics& numerics) {
   double worst = 0;
@@ -99,6 +102,7 @@ class Evaluator {
   MaybeFailure Attempt() {
     evaluation_.seen_.numerics.reset();
     evaluation_.seen_.dropped_launches.reset();
+    evaluation_.seen_.wrong_by_itself = false;
     shortest_case_ = absl::InfiniteDuration();
     evaluation_.launched_ = false;
     tried_.clear();
@@ -133,18 +137,39 @@ class Evaluator {
   }
 
   MaybeFailure Case(CandidateSession& session, size_t index, uint64_t repetition) {
+    JudgeReply reply;
+    if (MaybeFailure failure = Call(session, index, repetition, reply)) return failure;
+    Remember(reply.numerics(), plan_.distributions[index]);
+    if (MaybeFailure failure = OutsideOutputs(reply)) return failure;
+    if (repetition > 0) return Repeated(reply.numerics());
+    MaybeFailure failure = Outputs(reply.numerics(), index);
+    if (!failure.has_value() || !plan_.repeat_wrong) return failure;
+    return WrongAgain(session, index, reply.numerics(), *std::move(failure));
+  }
+
+  // One call and what the judge finds.
+  MaybeFailure Call(CandidateSession& session, size_t index, uint64_t repetition, JudgeReply& reply) {
     const std::string& distribution = plan_.distributions[index];
     const uint64_t seed = seeds_.Get("inputs", index);
     if (MaybeFailure failure = RunReference(seed, distribution)) return failure;
     const absl::Time begin = SteadyNow();
-    if (MaybeFailure failure = session.Fill(seed, distribution)) return failure;
+    MaybeFailure filled =
+        repetition == kWrongAgain ? session.FillAnew(seed, distribution) : session.Fill(seed, distribution);
+    if (filled.has_value()) return filled;
     if (MaybeFailure failure = session.Steady(seeds_.Get("poison", 1 + index + (repetition << 32)))) return failure;
-    JudgeReply reply;
     if (MaybeFailure failure = session.Compare(reply)) return failure;
     shortest_case_ = std::min(shortest_case_, SteadyNow() - begin);
-    Remember(reply.numerics(), distribution);
-    if (MaybeFailure failure = OutsideOutputs(reply)) return failure;
-    return repetition == 0 ? Outputs(reply.numerics(), index) : Repeated(reply.numerics());
+    return absl::nullopt;
+  }
+
+  // A fault or a hang of the second call is the greater failure; trouble of ours tells nothing.
+  MaybeFailure WrongAgain(CandidateSession& session, size_t index, const Numerics& wrong, verdict::Failure failure) {
+    JudgeReply reply;
+    MaybeFailure again = Call(session, index, kWrongAgain, reply);
+    if (again.has_value()) return NeedsProof(*again) ? again : failure;
+    if (MaybeFailure outside = OutsideOutputs(reply)) return outside;
+    evaluation_.seen_.wrong_by_itself = reply.numerics().SerializeAsString() == wrong.SerializeAsString();
+    return failure;
   }
 
   // The inputs used last are those of which the judge surely has the answers still.

@@ -22,6 +22,9 @@ struct EvaluatePlan {
   // The first case once more, with the same inputs and other poison: outputs that differ are reported, and convict only
   // where one of the two is wrong.
   bool repeat_first = true;
+  // Outputs that are wrong are asked for once more, with the same inputs and other bytes wherever the candidate has not
+  // written (EvaluateSeen::wrong_by_itself).
+  bool repeat_wrong = false;
   // How long launches may be left out, one at a time, of the calls of a candidate that has passed; zero for not at all.
   absl::Duration leaving_out = absl::ZeroDuration();
 };

@@ -10,6 +10,7 @@
 #include "profiler_service/admission/testing/example_bundle.h"
 #include "profiler_service/evaluate/session.h"
 #include "profiler_service/evaluate/testing/fake_workers.h"
+#include "profiler_service/verdict/verdict.h"
 
 namespace sassay::evaluate {
 namespace {
@@ -75,6 +76,75 @@ TEST_F(EvaluateTest, WrongOutputIsAMismatchWithThePatternInTheReason) {
   EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_MISMATCH);
   EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("all errors have row >= 48"));
   EXPECT_THAT(evaluation.seen().failure->reason, HasSubstr("inputs: normal"));
+}
+
+class WrongAgain : public EvaluateTest {
+ protected:
+  WrongAgain() { plan_.repeat_wrong = true; }
+  // The kernel computes all but the last rows, which `rest` fills.
+  bool ByItself(const std::function<void(int call, absl::Span<char> rest)>& rest) {
+    const Evaluation evaluation = Run({[&](int call, Tensors& tensors) {
+      ++calls_;
+      GemmRows(tensors, 0, 48);
+      rest(call, tensors["C"].subspan(48 * 512));
+      return Ended();
+    }});
+    EXPECT_EQ(verdict::StatusOf(CodeOf(evaluation)), VERDICT_STATUS_INCORRECT_NUMERICAL);
+    return evaluation.seen().wrong_by_itself;
+  }
+  int calls_ = 0;
+};
+
+TEST_F(WrongAgain, OutputsThatAreAFunctionOfTheInputsAreWrongByThemselves) {
+  EXPECT_TRUE(ByItself([](int, absl::Span<char> rest) { std::fill(rest.begin(), rest.end(), 0); }));
+  EXPECT_EQ(calls_, 2);
+}
+
+TEST_F(WrongAgain, OutputsThatHoldWhatLiesBehindAnInputAreNot) {
+  const Evaluation evaluation = Run({[](int, Tensors& tensors) {
+    GemmRows(tensors, 0, 63);
+    const absl::Span<char> a = tensors["A"];
+    std::memcpy(tensors["C"].data() + 63 * 512, a.data() + a.size(), 512);
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_MISMATCH);
+  EXPECT_FALSE(evaluation.seen().wrong_by_itself);
+}
+
+TEST_F(WrongAgain, UnwrittenOutputsAreNot) {
+  EXPECT_FALSE(ByItself([](int, absl::Span<char>) {}));
+}
+
+TEST_F(WrongAgain, OutputsThatDifferFromCallToCallAreNot) {
+  EXPECT_FALSE(ByItself(
+      [](int call, absl::Span<char> rest) { std::fill(rest.begin(), rest.end(), static_cast<char>(call + 1)); }));
+}
+
+TEST_F(WrongAgain, AFaultOfTheSecondCallIsTheGreaterFailure) {
+  const Evaluation evaluation = Run({[](int call, Tensors& tensors) {
+    std::fill(tensors["C"].begin(), tensors["C"].end(), 0);
+    return call == 0 ? Ended() : Ended(RUN_OUTCOME_FAULT, VERDICT_CODE_ILLEGAL_ADDRESS, "illegal address");
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_ILLEGAL_ADDRESS);
+  EXPECT_FALSE(evaluation.seen().wrong_by_itself);
+}
+
+TEST_F(WrongAgain, AStoreThatOnlyTheSecondCallMakesIsFound) {
+  const Evaluation evaluation = Run({[](int call, Tensors& tensors) {
+    std::fill(tensors["C"].begin(), tensors["C"].end(), 0);
+    if (call == 1) tensors["C"].data()[tensors["C"].size()] ^= 1;
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_GUARD_BAND);
+}
+
+TEST_F(WrongAgain, ALostRunnerTellsNothing) {
+  const Evaluation evaluation = Run({[](int call, Tensors& tensors) {
+    std::fill(tensors["C"].begin(), tensors["C"].end(), 0);
+    return call == 0 ? Ended() : Ended(sassay::worker::RUN_OUTCOME_UNSPECIFIED);
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_MISMATCH);
+  EXPECT_FALSE(evaluation.seen().wrong_by_itself);
 }
 
 TEST_F(EvaluateTest, SkippedTileIsUnwrittenOutput) {

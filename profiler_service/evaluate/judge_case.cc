@@ -90,12 +90,18 @@ MaybeFailure JudgeCase::Prepare(uint64_t decoy_seed) {
   return absl::nullopt;
 }
 
-MaybeFailure JudgeCase::Fill(uint64_t seed, absl::string_view distribution) {
-  return Refill(seed, distribution, false);
+MaybeFailure JudgeCase::Fill(uint64_t seed, absl::string_view distribution) { return Refill({}, seed, distribution); }
+
+MaybeFailure JudgeCase::FillAnew(uint64_t seed, absl::string_view distribution) {
+  sassay::worker::RefillCase refill;
+  refill.set_new_guards(true);
+  return Refill(std::move(refill), seed, distribution);
 }
 
 MaybeFailure JudgeCase::FillForOnce(uint64_t seed, absl::string_view distribution) {
-  return Refill(seed, distribution, true);
+  sassay::worker::RefillCase refill;
+  refill.set_passing(true);
+  return Refill(std::move(refill), seed, distribution);
 }
 
 MaybeFailure JudgeCase::KeepAs(JudgeCase& kept) {
@@ -106,11 +112,11 @@ MaybeFailure JudgeCase::KeepAs(JudgeCase& kept) {
   return Ask(request, reply);
 }
 
-MaybeFailure JudgeCase::Refill(uint64_t seed, absl::string_view distribution, bool passing) {
+MaybeFailure JudgeCase::Refill(sassay::worker::RefillCase refill, uint64_t seed, absl::string_view distribution) {
+  refill.set_seed(seed);
+  refill.set_distribution(std::string(distribution));
   JudgeRequest request;
-  request.mutable_refill()->set_seed(seed);
-  request.mutable_refill()->set_distribution(std::string(distribution));
-  request.mutable_refill()->set_passing(passing);
+  *request.mutable_refill() = std::move(refill);
   JudgeReply reply;
   return Ask(request, reply);
 }

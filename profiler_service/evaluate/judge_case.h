@@ -36,6 +36,8 @@ class JudgeCase {
   MaybeFailure Prepare(uint64_t decoy_seed);
   // New inputs; outputs are poisoned.
   MaybeFailure Fill(uint64_t seed, absl::string_view distribution);
+  // The same, and other bytes in the guard bands; after a Compare only, which has looked at what they were.
+  MaybeFailure FillAnew(uint64_t seed, absl::string_view distribution);
   // The same for one call whose outputs may never be compared: cheaper by what the judge would keep of the inputs.
   MaybeFailure FillForOnce(uint64_t seed, absl::string_view distribution);
   // `kept` becomes what the outputs are now, to be compared later; what it was before is dropped.
@@ -50,7 +52,7 @@ class JudgeCase {
   std::vector<int> descriptors() const;
 
  private:
-  MaybeFailure Refill(uint64_t seed, absl::string_view distribution, bool passing);
+  MaybeFailure Refill(sassay::worker::RefillCase refill, uint64_t seed, absl::string_view distribution);
   MaybeFailure Ask(sassay::worker::JudgeRequest request, sassay::worker::JudgeReply& reply);
 
   const admission::AdmittedBundle& bundle_;

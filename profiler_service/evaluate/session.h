@@ -30,6 +30,8 @@ class CandidateSession {
   MaybeFailure Open(uint64_t decoy_seed, uint64_t poison_seed);
   // New inputs; outputs and guards are poisoned.
   MaybeFailure Fill(uint64_t seed, absl::string_view distribution) { return case_.Fill(seed, distribution); }
+  // The same, and other bytes in the guard bands; after a Compare only.
+  MaybeFailure FillAnew(uint64_t seed, absl::string_view distribution) { return case_.FillAnew(seed, distribution); }
   // One call.
   MaybeFailure Steady(uint64_t poison_seed);
   // One call without a launch, by its position among the launches of a call, and within `deadline`. What comes of it

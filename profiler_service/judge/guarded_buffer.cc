@@ -13,10 +13,7 @@ absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(device::Device& device, absl
                                                     uint64_t guard_seed, gpu::Kernels* kernels) {
   ASSIGN_OR_RETURN(device::SharedMemory memory, device.AllocateShared(size_bytes + 2 * kGuardBytes));
   GuardedBuffer buffer(device, name, size_bytes, guard_seed, kernels, std::move(memory));
-  for (uint64_t offset : {uint64_t{0}, kGuardBytes + size_bytes}) {
-    const uint64_t size = offset == 0 ? kGuardBytes : buffer.object_bytes() - offset;
-    RETURN_IF_ERROR(buffer.FillGuard(offset, size));
-  }
+  RETURN_IF_ERROR(buffer.FillGuards());
   return buffer;
 }
 
@@ -50,6 +47,11 @@ absl::Status GuardedBuffer::Write(absl::string_view bytes) {
 
 absl::Status GuardedBuffer::Poison(uint64_t seed) { return device_->Poison(address(), size_bytes_, seed); }
 
+absl::Status GuardedBuffer::RenewGuards(uint64_t guard_seed) {
+  guard_seed_ = guard_seed;
+  return FillGuards();
+}
+
 absl::StatusOr<std::string> GuardedBuffer::Read() const { return ReadRange(kGuardBytes, size_bytes_); }
 
 absl::StatusOr<absl::optional<sassay::v1::Finding>> GuardedBuffer::CheckGuards() const {
@@ -76,6 +78,12 @@ sassay::v1::Finding GuardedBuffer::Describe(const Damage& before, const Damage& 
                                      before.nearest + 1, " bytes before its first byte"));
   }
   return finding;
+}
+
+absl::Status GuardedBuffer::FillGuards() {
+  RETURN_IF_ERROR(FillGuard(0, kGuardBytes));
+  const uint64_t end = kGuardBytes + size_bytes_;
+  return FillGuard(end, object_bytes() - end);
 }
 
 absl::Status GuardedBuffer::FillGuard(uint64_t offset, uint64_t size) {

@@ -43,6 +43,8 @@ class GuardedBuffer {
 
   absl::Status Write(absl::string_view bytes);
   absl::Status Poison(uint64_t seed);
+  // The guards get another pattern; what was written there is no longer found.
+  absl::Status RenewGuards(uint64_t guard_seed);
   absl::StatusOr<std::string> Read() const;
 
   // The guards as one finding, if any of their bytes changed: the distance is that of the byte nearest to the tensor.
@@ -58,6 +60,7 @@ class GuardedBuffer {
   GuardedBuffer(device::Device& device, absl::string_view name, uint64_t size_bytes, uint64_t guard_seed,
                 gpu::Kernels* kernels, device::SharedMemory memory);
   sassay::v1::Finding Describe(const Damage& before, const Damage& behind) const;
+  absl::Status FillGuards();
   absl::Status FillGuard(uint64_t offset, uint64_t size);
   absl::StatusOr<Damage> CheckGuard(uint64_t offset, uint64_t size) const;
   absl::StatusOr<std::string> ReadRange(uint64_t offset, uint64_t size) const;

@@ -207,6 +207,7 @@ absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload
 }
 
 absl::Status Judge::Refill(Case& c, const sassay::worker::RefillCase& request, JudgeReply& reply) {
+  if (request.new_guards()) RETURN_IF_ERROR(RenewGuards(c));
   if (!request.passing() || !OnDevice(c.workload) || !InputBuffers(c).has_value()) {
     RETURN_IF_ERROR(TakeState(c, request.seed(), request.distribution(), reply));
     return Fill(c);
@@ -232,6 +233,13 @@ absl::optional<std::vector<device::DeviceAddress>> Judge::InputBuffers(const Cas
 absl::Status Judge::KnowState(Case& c) {
   if (c.device_state != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(c.device_state, examiner_->Get(c.workload, c.seed, c.distribution));
+  return absl::OkStatus();
+}
+
+absl::Status Judge::RenewGuards(Case& c) {
+  for (Slot& slot : c.slots) {
+    RETURN_IF_ERROR(slot.buffer.RenewGuards(Mix(Mix(c.seed, ++c.fills), slot.plan_buffer)));
+  }
   return absl::OkStatus();
 }
 

@@ -113,6 +113,7 @@ class Judge {
                                 uint64_t guard_seed);
   // Writes inputs, from the case's state where it has one, and poison over the outputs.
   absl::Status Fill(Case& c);
+  absl::Status RenewGuards(Case& c);
   // Where the inputs lie, by their index; absent if one that is no scalar has no buffer.
   static absl::optional<std::vector<device::DeviceAddress>> InputBuffers(const Case& c);
   // Reads the case's tensors.

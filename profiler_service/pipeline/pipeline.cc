@@ -105,11 +105,13 @@ class JobRun {
     return seat == nullptr ? absl::OkStatus() : seat->lost();
   }
 
-  // For failures too, as diagnosis: patched code must not decide what a plain run can, but it says why.
+  // For failures too, as diagnosis: patched code must not decide what a plain run can, but it says why. Where FAST is
+  // asked for and the comparison alone explains them, a process under the tool is too dear (decision 0010).
   bool WantsSanitize() const {
     if (!Goes() || Policy() == sassay::v1::SANITIZE_POLICY_NONE) return false;
     const Failure* failure = EvaluateFailure();
     if (failure == nullptr) return Asked(sassay::v1::STAGE_SANITIZE);
+    if (seen_.evaluate->wrong_by_itself) return false;
     return SanitizeCanExplain(*failure) && (Asked(sassay::v1::STAGE_SANITIZE) || IsMisuse(*failure));
   }
 
@@ -318,6 +320,7 @@ class JobRun {
     }
     SuggestSize(*seen_.evaluate);
     for (const std::string& note : evaluation->notes()) seen_.notes.push_back(note);
+    if (seen_.evaluate->wrong_by_itself && Asked(sassay::v1::STAGE_SANITIZE)) seen_.notes.emplace_back(kNotSanitized);
     if (!evaluation->passed()) Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
   }
 
@@ -342,6 +345,7 @@ class JobRun {
     evaluate::StageContext context = Context(*workers);
     if (!alone) context.device_deadline = FirstDeadline();
     evaluate::EvaluatePlan plan = CasesFor(*definition_, workload_, lane_->emulated());
+    plan.repeat_wrong = !lane_->emulated() && Policy() == sassay::v1::SANITIZE_POLICY_FAST;
     if (Asked(sassay::v1::STAGE_EVIDENCE)) plan.leaving_out = LeavingOut(plan, lane_->emulated(), parts_.leaving_out);
     evaluate::Evaluation evaluation =
         first == nullptr ? evaluate::Evaluate(context, *seeds_, plan) : evaluate::Prove(context, *seeds_, plan, *first);

@@ -50,15 +50,44 @@ TEST_F(PipelineTest, UnknownWorkloadIsRejected) {
   EXPECT_EQ(Run(MakeJob("conv/N=3")).code(), VERDICT_CODE_WORKLOAD_UNKNOWN);
 }
 
-TEST_F(PipelineTest, WrongOutputIsDiagnosedAndNotMeasured) {
+TEST_F(PipelineTest, WrongOutputThatIsAFunctionOfTheInputsIsNotDiagnosedAndNotMeasured) {
   Build(Zeros);
   const Verdict verdict = Run();
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_INCORRECT_NUMERICAL);
   EXPECT_EQ(verdict.stage(), STAGE_EVALUATE);
   EXPECT_THAT(verdict.reason(), HasSubstr("zero"));
-  EXPECT_EQ(lane_->sanitized_, 1);
+  EXPECT_EQ(lane_->sanitized_, 0);
+  EXPECT_THAT(verdict.details().notes(), Contains(HasSubstr("--sanitize full")));
   EXPECT_EQ(lane_->timed_, 0);
+  EXPECT_EQ(OutcomeOf(verdict, STAGE_SANITIZE), StageReport::SKIPPED);
   EXPECT_EQ(OutcomeOf(verdict, STAGE_TIMING), StageReport::SKIPPED);
+}
+
+TEST_F(PipelineTest, WrongOutputIsDiagnosedByEveryToolIfTheFullPolicyIsAskedFor) {
+  Build(Zeros);
+  Job job = MakeJob();
+  job.request.set_sanitize(SANITIZE_POLICY_FULL);
+  EXPECT_EQ(Run(job).status(), VERDICT_STATUS_INCORRECT_NUMERICAL);
+  EXPECT_EQ(lane_->sanitized_, 4);
+}
+
+TEST_F(PipelineTest, WrongOutputOnAnEmulatedDeviceIsDiagnosed) {
+  Build(Zeros, "emulated");
+  EXPECT_EQ(Run().status(), VERDICT_STATUS_INCORRECT_NUMERICAL);
+  EXPECT_EQ(lane_->sanitized_, 1);
+}
+
+TEST_F(PipelineTest, WrongOutputThatAStrayReadMayExplainIsDiagnosed) {
+  Build([](int, Tensors& tensors) {
+    const absl::Span<char> a = tensors["A"];
+    std::fill(tensors["C"].begin(), tensors["C"].end(), 0);
+    std::copy_n(a.data() + a.size(), 512, tensors["C"].data());
+    return Ended();
+  });
+  lane_->reports_[sanitize::Tool::kMemcheck].set_outcome(SanitizerReport::FINDINGS);
+  *lane_->reports_[sanitize::Tool::kMemcheck].add_convicting() = StorePastC();
+  EXPECT_EQ(Run().status(), VERDICT_STATUS_SANITIZER_ERROR);
+  EXPECT_EQ(lane_->sanitized_, 1);
 }
 
 TEST_F(PipelineTest, TheSanitizersFindingTakesThePlaceOfABrokenGuard) {
@@ -140,7 +169,9 @@ TEST_F(PipelineTest, AKernelThatIsCleanOnlyBecauseItDidNothingIsNotSanitized) {
 TEST_F(PipelineTest, WrongOutputsUnderAToolAreNoNewsWhereEvaluateSawThem) {
   Build(Zeros);
   lane_->checked_kernel_ = Zeros;
-  const Verdict verdict = Run();
+  Job job = MakeJob();
+  job.request.set_sanitize(SANITIZE_POLICY_FULL);
+  const Verdict verdict = Run(job);
   EXPECT_EQ(verdict.status(), VERDICT_STATUS_INCORRECT_NUMERICAL);
   ASSERT_GT(verdict.sanitizers_size(), 0);
   EXPECT_EQ(verdict.sanitizers(0).outcome(), SanitizerReport::CLEAN);

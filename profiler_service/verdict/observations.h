@@ -33,6 +33,10 @@ struct EvaluateSeen {
   std::string device_output;
   // Reproduces the seeds.
   std::string replay_id;
+  // The outputs were wrong in the same way when the call was made again, with the same inputs and other bytes in
+  // outputs, workspaces and guard bands: they are a function of the inputs, and no stray read that lands there is
+  // needed to explain them. False as well where nobody asked.
+  bool wrong_by_itself = false;
   // What single launches are good for, of a candidate that passed; absent where nobody looked.
   absl::optional<sassay::v1::DroppedLaunches> dropped_launches;
 };
