@@ -80,13 +80,23 @@ JudgeCase::~JudgeCase() {
   if (id_ != 0) judge_.Drop(id_);
 }
 
-MaybeFailure JudgeCase::Prepare(uint64_t decoy_seed) {
-  id_ = judge_.NewCase();
+MaybeFailure JudgeCase::Prepare(uint64_t decoy_seed, absl::Span<JudgeCase* const> twins) {
+  std::vector<JudgeCase*> cases = {this};
+  cases.insert(cases.end(), twins.begin(), twins.end());
+  for (JudgeCase* made : cases) made->id_ = judge_.NewCase();
   JudgeRequest request;
   *request.mutable_prepare() = Preparation(bundle_, decoy_seed);
+  for (JudgeCase* twin : twins) request.mutable_prepare()->add_twins(twin->id_);
   JudgeReply reply;
-  if (MaybeFailure failure = Ask(request, reply)) return failure;
-  regions_.assign(reply.regions().begin(), reply.regions().end());
+  std::vector<UniqueFd> descriptors;
+  if (MaybeFailure failure = Ask(request, reply, descriptors)) return failure;
+  const auto memory = std::make_shared<const std::vector<UniqueFd>>(std::move(descriptors));
+  const auto each = static_cast<std::ptrdiff_t>(reply.regions_size()) / static_cast<std::ptrdiff_t>(cases.size());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto first = reply.regions().begin() + each * static_cast<std::ptrdiff_t>(i);
+    cases[i]->regions_.assign(first, first + each);
+    cases[i]->memory_ = memory;
+  }
   return absl::nullopt;
 }
 
@@ -136,17 +146,21 @@ MaybeFailure JudgeCase::Adopt() {
 
 std::vector<int> JudgeCase::descriptors() const {
   std::vector<int> descriptors;
-  for (const UniqueFd& fd : memory_) descriptors.push_back(fd.get());
+  if (memory_ == nullptr) return descriptors;
+  for (const UniqueFd& fd : *memory_) descriptors.push_back(fd.get());
   return descriptors;
 }
 
 MaybeFailure JudgeCase::Ask(JudgeRequest request, JudgeReply& reply) {
+  std::vector<UniqueFd> none;
+  return Ask(std::move(request), reply, none);
+}
+
+MaybeFailure JudgeCase::Ask(JudgeRequest request, JudgeReply& reply, std::vector<UniqueFd>& descriptors) {
   request.set_case_id(id_);
-  std::vector<UniqueFd> descriptors;
   auto answered = judge_.Ask(request, descriptors, std::max(deadline_, SteadyNow()) + kJudgeGrace);
   if (!answered.ok()) return TroubleOf(answered.status(), sassay::v1::VERDICT_CODE_JUDGE_LOST);
   reply = *std::move(answered);
-  if (request.has_prepare()) memory_ = std::move(descriptors);
   if (reply.error().empty()) return absl::nullopt;
   verdict::Failure failure;
   failure.code = CodeOf(reply.trouble());

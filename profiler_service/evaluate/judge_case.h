@@ -3,6 +3,7 @@
 #define SASSAY_PROFILER_SERVICE_EVALUATE_JUDGE_CASE_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -33,7 +34,10 @@ class JudgeCase {
   JudgeCase& operator=(const JudgeCase&) = delete;
 
   // Makes the plan's tensors, with decoy inputs.
-  MaybeFailure Prepare(uint64_t decoy_seed);
+  MaybeFailure Prepare(uint64_t decoy_seed) { return Prepare(decoy_seed, {}); }
+  // The same for this case and its `twins` (same bundle and judge), in one object where the device is a GPU. If it
+  // fails none of them is prepared.
+  MaybeFailure Prepare(uint64_t decoy_seed, absl::Span<JudgeCase* const> twins);
   // New inputs; outputs are poisoned.
   MaybeFailure Fill(uint64_t seed, absl::string_view distribution);
   // The same, and other bytes in the guard bands; after a Compare only, which has looked at what they were.
@@ -54,13 +58,16 @@ class JudgeCase {
  private:
   MaybeFailure Refill(sassay::worker::RefillCase refill, uint64_t seed, absl::string_view distribution);
   MaybeFailure Ask(sassay::worker::JudgeRequest request, sassay::worker::JudgeReply& reply);
+  MaybeFailure Ask(sassay::worker::JudgeRequest request, sassay::worker::JudgeReply& reply,
+                   std::vector<UniqueFd>& descriptors);
 
   const admission::AdmittedBundle& bundle_;
   JudgePort& judge_;
   const absl::Time deadline_;
   uint64_t id_ = 0;
   std::vector<sassay::worker::SharedRegion> regions_;
-  std::vector<UniqueFd> memory_;
+  // Of a case and its twins.
+  std::shared_ptr<const std::vector<UniqueFd>> memory_;
 };
 
 // What trouble with a worker means. `lost` is RUNNER_LOST or JUDGE_LOST.

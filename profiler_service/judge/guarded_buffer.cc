@@ -9,34 +9,58 @@
 #include "profiler_service/judge/gpu/bytes.h"
 
 namespace sassay::judge {
-absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(device::Device& device, absl::string_view name, uint64_t size_bytes,
-                                                    uint64_t guard_seed, gpu::Kernels* kernels) {
-  ASSIGN_OR_RETURN(device::SharedMemory memory, device.AllocateShared(size_bytes + 2 * kGuardBytes));
-  GuardedBuffer buffer(device, name, size_bytes, guard_seed, kernels, std::move(memory));
+namespace {
+
+// What a GPU maps: a tensor begins where it would begin if it had an object to itself.
+constexpr uint64_t kGranule = 2 << 20;
+
+absl::StatusOr<std::shared_ptr<const device::SharedMemory>> AllocateObject(device::Device& device, uint64_t bytes) {
+  ASSIGN_OR_RETURN(device::SharedMemory memory, device.AllocateShared(bytes));
+  const auto free = [&device](const device::SharedMemory* freed) {
+    device.Free(freed->address).IgnoreError();
+    delete freed;
+  };
+  return std::shared_ptr<const device::SharedMemory>(new device::SharedMemory(std::move(memory)), free);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<GuardedRange>> AllocateGuarded(device::Device& device, absl::Span<const uint64_t> sizes) {
+  const bool together = device.info().kind == "cuda";
+  std::vector<GuardedRange> ranges;
+  uint64_t all = 0;
+  for (const uint64_t size : sizes) {
+    GuardedRange& range = ranges.emplace_back();
+    range.begin = all;
+    range.size_bytes = size + 2 * kGuardBytes;
+    if (together) all += range.size_bytes = (range.size_bytes + kGranule - 1) / kGranule * kGranule;
+  }
+  std::shared_ptr<const device::SharedMemory> object;
+  for (GuardedRange& range : ranges) {
+    if (object == nullptr || !together) {
+      ASSIGN_OR_RETURN(object, AllocateObject(device, together ? all : range.size_bytes));
+      if (!together) range.size_bytes = object->object_bytes;
+    }
+    range.object = object;
+  }
+  return ranges;
+}
+
+absl::StatusOr<GuardedBuffer> GuardedBuffer::Create(device::Device& device, GuardedRange range, absl::string_view name,
+                                                    uint64_t size_bytes, uint64_t guard_seed, gpu::Kernels* kernels) {
+  GuardedBuffer buffer(device, std::move(range), name, size_bytes, guard_seed, kernels);
   RETURN_IF_ERROR(buffer.FillGuards());
   return buffer;
 }
 
-GuardedBuffer::GuardedBuffer(device::Device& device, absl::string_view name, uint64_t size_bytes, uint64_t guard_seed,
-                             gpu::Kernels* kernels, device::SharedMemory memory)
+GuardedBuffer::GuardedBuffer(device::Device& device, GuardedRange range, absl::string_view name, uint64_t size_bytes,
+                             uint64_t guard_seed, gpu::Kernels* kernels)
     : device_(&device),
       name_(name),
       size_bytes_(size_bytes),
       guard_seed_(guard_seed),
       kernels_(kernels),
-      memory_(std::move(memory)) {}
-
-GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept
-    : device_(std::exchange(other.device_, nullptr)),
-      name_(std::move(other.name_)),
-      size_bytes_(other.size_bytes_),
-      guard_seed_(other.guard_seed_),
-      kernels_(other.kernels_),
-      memory_(std::move(other.memory_)) {}
-
-GuardedBuffer::~GuardedBuffer() {
-  if (device_ != nullptr) device_->Free(memory_.address).IgnoreError();
-}
+      range_(std::move(range)) {}
 
 absl::Status GuardedBuffer::Write(absl::string_view bytes) {
   if (bytes.size() != size_bytes_) {
@@ -57,7 +81,7 @@ absl::StatusOr<std::string> GuardedBuffer::Read() const { return ReadRange(kGuar
 absl::StatusOr<absl::optional<sassay::v1::Finding>> GuardedBuffer::CheckGuards() const {
   const uint64_t end = kGuardBytes + size_bytes_;
   ASSIGN_OR_RETURN(const Damage before, CheckGuard(0, kGuardBytes));
-  ASSIGN_OR_RETURN(const Damage behind, CheckGuard(end, object_bytes() - end));
+  ASSIGN_OR_RETURN(const Damage behind, CheckGuard(end, range_.size_bytes - end));
   absl::optional<sassay::v1::Finding> finding;
   if (before.bytes + behind.bytes > 0) finding = Describe(before, behind);
   return finding;
@@ -83,19 +107,19 @@ sassay::v1::Finding GuardedBuffer::Describe(const Damage& before, const Damage& 
 absl::Status GuardedBuffer::FillGuards() {
   RETURN_IF_ERROR(FillGuard(0, kGuardBytes));
   const uint64_t end = kGuardBytes + size_bytes_;
-  return FillGuard(end, object_bytes() - end);
+  return FillGuard(end, range_.size_bytes - end);
 }
 
 absl::Status GuardedBuffer::FillGuard(uint64_t offset, uint64_t size) {
-  if (kernels_ == nullptr) return device_->Write(memory_.address + offset, GuardPattern(offset, size));
-  RETURN_IF_ERROR(gpu::FillPattern(*kernels_, memory_.address + offset, size, guard_seed_, offset));
+  if (kernels_ == nullptr) return device_->Write(begin() + offset, GuardPattern(offset, size));
+  RETURN_IF_ERROR(gpu::FillPattern(*kernels_, begin() + offset, size, guard_seed_, offset));
   return kernels_->Finish();
 }
 
 absl::StatusOr<GuardedBuffer::Damage> GuardedBuffer::CheckGuard(uint64_t offset, uint64_t size) const {
   gpu::ByteDifference difference{0, UINT64_MAX, 0};
   if (kernels_ != nullptr) {
-    ASSIGN_OR_RETURN(difference, gpu::CheckPattern(*kernels_, memory_.address + offset, size, guard_seed_, offset));
+    ASSIGN_OR_RETURN(difference, gpu::CheckPattern(*kernels_, begin() + offset, size, guard_seed_, offset));
   } else {
     ASSIGN_OR_RETURN(const std::string actual, ReadRange(offset, size));
     const std::string expected = GuardPattern(offset, size);
@@ -112,7 +136,7 @@ absl::StatusOr<GuardedBuffer::Damage> GuardedBuffer::CheckGuard(uint64_t offset,
 
 absl::StatusOr<std::string> GuardedBuffer::ReadRange(uint64_t offset, uint64_t size) const {
   std::string bytes(size, '\0');
-  RETURN_IF_ERROR(device_->Read(absl::MakeSpan(bytes.data(), bytes.size()), memory_.address + offset));
+  RETURN_IF_ERROR(device_->Read(absl::MakeSpan(bytes.data(), bytes.size()), begin() + offset));
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 #include "profiler_service/judge/judge.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -168,41 +169,67 @@ absl::Status Judge::TakeState(Case& c, uint64_t seed, absl::string_view distribu
 
 absl::Status Judge::Prepare(uint64_t id, const sassay::worker::PrepareCase& request, JudgeReply& reply,
                             std::vector<int>& descriptors) {
-  Case c;
-  c.workload = request.workload();
+  std::map<uint64_t, Case> made;
+  std::vector<uint64_t> ids(request.twins().begin(), request.twins().end());
+  ids.insert(ids.begin(), id);
   // The state first: it refuses what is too large before memory is spent.
-  RETURN_IF_ERROR(TakeState(c, request.seed(), request.distribution(), reply));
-  for (const sassay::worker::BufferNeed& need : request.needs()) {
-    ASSIGN_OR_RETURN(Slot slot, MakeSlot(c.workload, need, Mix(request.seed(), need.buffer())));
-    c.slots.push_back(std::move(slot));
+  for (const uint64_t each : ids) {
+    made[each].workload = request.workload();
+    RETURN_IF_ERROR(TakeState(made[each], request.seed(), request.distribution(), reply));
   }
-  RETURN_IF_ERROR(Fill(c));
-  for (const Slot& slot : c.slots) {
-    sassay::worker::SharedRegion* region = reply.add_regions();
-    region->set_buffer(slot.plan_buffer);
-    region->set_memory(descriptors.size());
-    region->set_object_bytes(slot.buffer.object_bytes());
-    region->set_offset_bytes(slot.buffer.offset_bytes());
-    region->set_size_bytes(slot.buffer.size_bytes());
-    descriptors.push_back(slot.buffer.fd());
+  std::vector<uint64_t> sizes;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    for (const sassay::worker::BufferNeed& need : request.needs()) {
+      RETURN_IF_ERROR(CheckNeed(request.workload(), need));
+      sizes.push_back(need.size_bytes());
+    }
   }
-  cases_.erase(id);
-  cases_.emplace(id, std::move(c));
+  ASSIGN_OR_RETURN(const std::vector<GuardedRange> ranges, AllocateGuarded(device_, sizes));
+  auto range = ranges.begin();
+  for (const uint64_t each : ids) {
+    Case& c = made[each];
+    for (const sassay::worker::BufferNeed& need : request.needs()) {
+      ASSIGN_OR_RETURN(Slot slot, MakeSlot(c.workload, need, *range++, Mix(request.seed(), need.buffer())));
+      Lend(slot, reply, descriptors);
+      c.slots.push_back(std::move(slot));
+    }
+    RETURN_IF_ERROR(Fill(c));
+  }
+  for (auto& [each, c] : made) {
+    cases_.erase(each);
+    cases_.emplace(each, std::move(c));
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload,
-                                            const sassay::worker::BufferNeed& need, uint64_t guard_seed) {
+void Judge::Lend(const Slot& slot, JudgeReply& reply, std::vector<int>& descriptors) {
+  const device::SharedMemory& object = slot.buffer.object();
+  const auto known = std::find(descriptors.begin(), descriptors.end(), object.fd.get());
+  sassay::worker::SharedRegion* region = reply.add_regions();
+  region->set_buffer(slot.plan_buffer);
+  region->set_memory(static_cast<uint32_t>(known - descriptors.begin()));
+  region->set_object_bytes(object.object_bytes);
+  region->set_offset_bytes(slot.buffer.offset_bytes());
+  region->set_size_bytes(slot.buffer.size_bytes());
+  if (known == descriptors.end()) descriptors.push_back(object.fd.get());
+}
+
+absl::Status Judge::CheckNeed(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need) {
   const auto& tensors = need.output() ? workload.outputs() : workload.inputs();
   const int tensor = IndexOf(tensors, need.tensor());
-  if (tensor < 0 || TensorBytes(tensors[tensor]) != need.size_bytes()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "buffer ", need.buffer(), ": ", workload.name(), need.output() ? " has no output \"" : " has no input \"",
-        need.tensor(), "\" of ", need.size_bytes(), " bytes; admission should have refused the plan"));
-  }
+  if (tensor >= 0 && TensorBytes(tensors[tensor]) == need.size_bytes()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "buffer ", need.buffer(), ": ", workload.name(), need.output() ? " has no output \"" : " has no input \"",
+      need.tensor(), "\" of ", need.size_bytes(), " bytes; admission should have refused the plan"));
+}
+
+absl::StatusOr<Judge::Slot> Judge::MakeSlot(const sassay::v1::Workload& workload,
+                                            const sassay::worker::BufferNeed& need, const GuardedRange& range,
+                                            uint64_t guard_seed) {
   gpu::Kernels* const kernels = examiner_ == nullptr ? nullptr : &examiner_->kernels();
   ASSIGN_OR_RETURN(GuardedBuffer buffer,
-                   GuardedBuffer::Create(device_, need.tensor(), need.size_bytes(), guard_seed, kernels));
+                   GuardedBuffer::Create(device_, range, need.tensor(), need.size_bytes(), guard_seed, kernels));
+  const int tensor = IndexOf(need.output() ? workload.outputs() : workload.inputs(), need.tensor());
   return Slot{need.buffer(), need.output(), tensor, std::move(buffer)};
 }
 

@@ -109,8 +109,12 @@ class Judge {
                         std::vector<int>& descriptors);
   absl::Status Prepare(uint64_t id, const sassay::worker::PrepareCase& request, sassay::worker::JudgeReply& reply,
                        std::vector<int>& descriptors);
+  // INVALID_ARGUMENT if the workload has no such tensor.
+  static absl::Status CheckNeed(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need);
   absl::StatusOr<Slot> MakeSlot(const sassay::v1::Workload& workload, const sassay::worker::BufferNeed& need,
-                                uint64_t guard_seed);
+                                const GuardedRange& range, uint64_t guard_seed);
+  // What the one who asked can map.
+  static void Lend(const Slot& slot, sassay::worker::JudgeReply& reply, std::vector<int>& descriptors);
   // Writes inputs, from the case's state where it has one, and poison over the outputs.
   absl::Status Fill(Case& c);
   absl::Status RenewGuards(Case& c);

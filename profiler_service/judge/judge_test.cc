@@ -55,8 +55,10 @@ class JudgeTest : public testing::Test {
     return reply;
   }
 
-  JudgeReply Prepare(uint64_t seed, const std::string& distribution, uint64_t id = kCase) {
+  JudgeReply Prepare(uint64_t seed, const std::string& distribution, uint64_t id = kCase,
+                     const std::vector<uint64_t>& twins = {}) {
     JudgeRequest request;
+    request.mutable_prepare()->mutable_twins()->Assign(twins.begin(), twins.end());
     request.set_case_id(id);
     *request.mutable_prepare()->mutable_workload() = workload_;
     request.mutable_prepare()->set_seed(seed);
@@ -245,6 +247,73 @@ TEST_F(JudgeTest, RefusesAReferenceThatWouldTakeTooLongBeforeAnythingIsAllocated
   EXPECT_EQ(reply.trouble(), sassay::worker::JUDGE_TROUBLE_REFERENCE_TOO_LONG);
   EXPECT_THAT(reply.error(), HasSubstr("would take about 4 s"));
   EXPECT_EQ(device_.objects(), 0u);
+}
+
+TEST_F(JudgeTest, OnAGpuTwinsLieInOneObjectAndLiveUntilTheLastOneIsDropped) {
+  device_.set_kind("cuda");
+  const JudgeReply reply = Prepare(1, "normal", kCase, {kKept});
+  ASSERT_EQ(reply.error(), "");
+  ASSERT_EQ(reply.regions_size(), 6);
+  EXPECT_EQ(device_.objects(), 1u);
+  uint64_t least = kGuardBytes, end = 0;
+  for (const auto& region : reply.regions()) {
+    EXPECT_EQ(region.memory(), 0u);
+    EXPECT_EQ(region.offset_bytes() % (2 << 20), kGuardBytes) << "as in an object of its own";
+    EXPECT_GE(region.offset_bytes(), least);
+    end = region.offset_bytes() + region.size_bytes();
+    least = end + 2 * kGuardBytes;
+  }
+  EXPECT_LE(end + kGuardBytes, reply.regions(0).object_bytes());
+  RunGemm();
+  EXPECT_EQ(Compare().error(), "");
+  EXPECT_EQ(Compare(kKept).error(), "");
+  JudgeRequest request;
+  request.mutable_drop();
+  request.set_case_id(kCase);
+  Ask(request);
+  EXPECT_EQ(device_.objects(), 1u);
+  request.set_case_id(kKept);
+  Ask(request);
+  EXPECT_EQ(device_.objects(), 0u);
+}
+
+TEST_F(JudgeTest, ElsewhereEveryTensorOfATwinIsAnObject) {
+  const JudgeReply reply = Prepare(1, "normal", kCase, {kKept});
+  ASSERT_EQ(reply.error(), "");
+  EXPECT_EQ(reply.regions(5).memory(), 5u);
+  EXPECT_EQ(device_.objects(), 6u);
+}
+
+TEST_F(JudgeTest, AStrayStoreIntoAnyGuardOfASharedObjectIsTheBuffersOwn) {
+  device_.set_kind("cuda");
+  for (const int buffer : {0, 1, 2}) {
+    ASSERT_EQ(Prepare(1, "normal").error(), "");
+    ASSERT_EQ(Refill(2, "normal").error(), "");
+    RunGemm();
+    Mapping& stray = mappings_[static_cast<size_t>(buffer)];
+    stray.data()[stray.size() + 70'000] ^= 1;
+    const JudgeReply reply = Compare();
+    ASSERT_EQ(reply.findings_size(), 1) << buffer;
+    EXPECT_EQ(reply.findings(0).buffer(), std::string(1, "ABC"[buffer]));
+    EXPECT_EQ(reply.findings(0).distance_bytes(), 70'000);
+  }
+}
+
+TEST_F(JudgeTest, NewGuardsHaveOtherBytesAndAreGuardsStill) {
+  ASSERT_EQ(Prepare(1, "normal").error(), "");
+  const auto guard = [this] { return std::string(mappings_[0].data() - 64, 64); };
+  const std::string before = guard();
+  JudgeRequest request;
+  request.set_case_id(kCase);
+  request.mutable_refill()->set_seed(1);
+  request.mutable_refill()->set_distribution("normal");
+  request.mutable_refill()->set_new_guards(true);
+  ASSERT_EQ(Ask(request).error(), "");
+  EXPECT_NE(guard(), before);
+  RunGemm();
+  EXPECT_TRUE(Compare().findings().empty());
+  mappings_[0].data()[-1] ^= 1;
+  EXPECT_EQ(Compare().findings_size(), 1);
 }
 
 // Memory that somebody else holds says nothing about the candidate or its size.

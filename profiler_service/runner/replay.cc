@@ -115,18 +115,11 @@ absl::Status Replay::BindRegions(absl::Span<const worker::SharedRegion> regions,
   for (uint32_t i = 0; i < places_.size(); ++i) {
     if (set > 0 && IsTensor(buffer(i).kind())) places_[i].alive = false;
   }
-  std::map<uint32_t, DeviceAddress> objects;
   for (const auto& region : regions) {
-    if (region.memory() >= descriptors.size()) {
-      return absl::InternalError(
-          absl::StrCat("a region names descriptor ", region.memory(), " of ", descriptors.size()));
-    }
-    if (objects.count(region.memory()) == 0) {
-      ASSIGN_OR_RETURN(objects[region.memory()],
-                       device_.MapShared(descriptors[region.memory()].get(), region.object_bytes()));
-    }
-    RETURN_IF_ERROR(BindRegion(region, objects[region.memory()]));
+    ASSIGN_OR_RETURN(const DeviceAddress object, Object(region, descriptors));
+    RETURN_IF_ERROR(BindRegion(region, object));
   }
+  earlier_descriptors_ += descriptors.size();
   for (uint32_t i = 0; i < places_.size(); ++i) {
     if (IsTensor(buffer(i).kind()) && !places_[i].alive) {
       return absl::InternalError(absl::StrCat("no memory was handed over for tensor ", Label(i)));
@@ -138,6 +131,20 @@ absl::Status Replay::BindRegions(absl::Span<const worker::SharedRegion> regions,
   }
   bound_ = true;
   return UseSet(0);
+}
+
+absl::StatusOr<DeviceAddress> Replay::Object(const worker::SharedRegion& region,
+                                             absl::Span<const UniqueFd> descriptors) {
+  const auto known = objects_.find(region.memory());
+  if (known != objects_.end()) return known->second;
+  const size_t come = earlier_descriptors_ + descriptors.size();
+  if (region.memory() < earlier_descriptors_ || region.memory() >= come) {
+    return absl::InternalError(absl::StrCat("a region names descriptor ", region.memory(), " of ", come));
+  }
+  const UniqueFd& descriptor = descriptors[region.memory() - earlier_descriptors_];
+  ASSIGN_OR_RETURN(const DeviceAddress object, device_.MapShared(descriptor.get(), region.object_bytes()));
+  objects_.emplace(region.memory(), object);
+  return object;
 }
 
 absl::Status Replay::UseSet(uint32_t set) {

@@ -50,7 +50,7 @@ class Replay {
   // `bundle` holds exactly one plan.
   absl::Status Load(const sassay::v1::Bundle& bundle);
   // Every INPUT and OUTPUT buffer of the plan needs a region. TIMED: several sets of them, in order; the first is the
-  // one that Setup and WarmUp work on.
+  // one that Setup and WarmUp work on, and later ones may lie in objects that came with earlier ones.
   absl::Status Bind(absl::Span<const sassay::worker::SharedRegion> regions, absl::Span<const UniqueFd> descriptors,
                     uint32_t set = 0);
   absl::StatusOr<device::Execution> Setup(uint64_t poison_seed, absl::Time deadline);
@@ -88,6 +88,9 @@ class Replay {
 
   absl::Status BindRegions(absl::Span<const sassay::worker::SharedRegion> regions,
                            absl::Span<const UniqueFd> descriptors, uint32_t set);
+  // Maps it if nobody has: an object of this message, or of an earlier one.
+  absl::StatusOr<device::DeviceAddress> Object(const sassay::worker::SharedRegion& region,
+                                               absl::Span<const UniqueFd> descriptors);
   absl::Status BindRegion(const sassay::worker::SharedRegion& region, device::DeviceAddress object);
   absl::Status FindSymbols();
   void NoteAnnouncements(const Steps& steps);
@@ -126,6 +129,10 @@ class Replay {
   bool launch_by_launch_ = false;
   uint64_t seed_ = 0;
   std::vector<Place> places_;
+  // The judge's objects that are mapped, by their position among all descriptors that have come, and how many had come
+  // before the message that is being bound.
+  std::map<uint32_t, device::DeviceAddress> objects_;
+  size_t earlier_descriptors_ = 0;
   // TIMED: addresses of the tensors, by set and buffer; other buffers' are 0.
   std::vector<std::vector<device::DeviceAddress>> sets_;
   std::map<std::pair<uint32_t, device::DeviceAddress>, std::array<char, 128>> encoded_maps_;

@@ -77,9 +77,10 @@ class ReplayTest : public testing::Test {
   DeviceAddress JudgeA() const { return memory_.address + kOffset; }
   DeviceAddress JudgeC() const { return memory_.address + 4 * kOffset; }
 
-  worker::SharedRegion Region(uint32_t buffer, uint64_t offset) const {
+  worker::SharedRegion Region(uint32_t buffer, uint64_t offset, uint32_t memory = 0) const {
     worker::SharedRegion region;
     region.set_buffer(buffer);
+    region.set_memory(memory);
     region.set_object_bytes(memory_.object_bytes);
     region.set_offset_bytes(offset);
     region.set_size_bytes(kTensorBytes);
@@ -406,7 +407,7 @@ TEST_F(ReplayTest, TimedCallWorksOnTheSetOfTensorsThatItIsGiven) {
   ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "k", Pointer(0) + Pointer(1)))).ok());
   std::vector<UniqueFd> descriptors;
   descriptors.emplace_back(dup(second->fd.get()));
-  ASSERT_TRUE(replay.Bind({Region(0, kOffset), Region(1, 4 * kOffset)}, descriptors, 1).ok());
+  ASSERT_TRUE(replay.Bind({Region(0, kOffset, 1), Region(1, 4 * kOffset, 1)}, descriptors, 1).ok());
   ASSERT_TRUE(replay.Setup(1, Soon()).ok());
   const auto run = replay.Time(1, {1}, Soon());
   ASSERT_TRUE(run.ok()) << run.status();
@@ -415,6 +416,23 @@ TEST_F(ReplayTest, TimedCallWorksOnTheSetOfTensorsThatItIsGiven) {
   ASSERT_TRUE(replay.Time(1, {0}, Soon()).ok());
   EXPECT_EQ(device_.Bytes(JudgeC(), kTensorBytes), "0123456789abcdef");
   EXPECT_EQ(replay.Time(1, {2}, Soon()).status().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(ReplayTest, SetsInOneObjectMapItOnce) {
+  Replay replay(device_, worker::RUN_MODE_TIMED);
+  ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "k", Pointer(0) + Pointer(1)))).ok());
+  const uint64_t second_a = 8 * kOffset, second_c = 12 * kOffset;
+  ASSERT_TRUE(device_.Write(memory_.address + second_a, absl::MakeSpan("second set inputs", kTensorBytes)).ok());
+  ASSERT_TRUE(replay.Bind({Region(0, second_a), Region(1, second_c)}, {}, 1).ok());
+  ASSERT_TRUE(replay.Setup(1, Soon()).ok());
+  ASSERT_TRUE(replay.Time(1, {1}, Soon()).ok());
+  EXPECT_EQ(device_.Bytes(memory_.address + second_c, kTensorBytes), "second set input");
+}
+
+TEST_F(ReplayTest, RegionOfAnObjectThatNobodyHandedOverIsRefused) {
+  Replay replay(device_, worker::RUN_MODE_TIMED);
+  ASSERT_TRUE(LoadAndBind(replay, Plan(LaunchStep("steady", "nothing", ""))).ok());
+  EXPECT_FALSE(replay.Bind({Region(0, kOffset, 1), Region(1, 4 * kOffset, 1)}, {}, 1).ok());
 }
 
 TEST_F(ReplayTest, WarmUpThatTakesTooLongEndsAfterOneCall) {

@@ -44,18 +44,27 @@ absl::Status JudgedSets::Fail(evaluate::MaybeFailure failure) {
 }
 
 absl::Status JudgedSets::Prepare() {
-  for (int i = 0; i < std::max(options_.sets, 1); ++i) {
-    auto made = std::make_unique<evaluate::JudgeCase>(bundle_, judge_, deadline_);
-    if (evaluate::MaybeFailure failure = made->Prepare(seeds_.Get("decoy", 0))) {
-      // A smaller ring is as good as the memory there is.
-      if (i > 0 && !evaluate::IsLostWorker(*failure) && failure->code == sassay::v1::VERDICT_CODE_INTERNAL) break;
-      return Fail(std::move(failure));
-    }
-    sets_.push_back({made->regions(), made->descriptors()});
-    cases_.push_back(std::move(made));
+  evaluate::MaybeFailure failure;
+  // A smaller ring is as good as the memory there is.
+  for (int sets = std::max(options_.sets, 1); sets > 0; sets = sets > kSmallestRing ? (sets + 1) / 2 : sets - 1) {
+    failure = PrepareRing(sets);
+    if (!failure.has_value()) return absl::OkStatus();
+    if (evaluate::IsLostWorker(*failure) || failure->code != sassay::v1::VERDICT_CODE_INTERNAL) break;
   }
+  return Fail(std::move(failure));
+}
+
+evaluate::MaybeFailure JudgedSets::PrepareRing(int sets) {
+  cases_.clear();
+  std::vector<evaluate::JudgeCase*> twins;
+  for (int i = 0; i < sets; ++i) {
+    cases_.push_back(std::make_unique<evaluate::JudgeCase>(bundle_, judge_, deadline_));
+    if (i > 0) twins.push_back(cases_.back().get());
+  }
+  if (evaluate::MaybeFailure failure = cases_.front()->Prepare(seeds_.Get("decoy", 0), twins)) return failure;
+  for (const auto& made : cases_) sets_.push_back({made->regions(), made->descriptors()});
   filled_with_.resize(cases_.size());
-  return absl::OkStatus();
+  return absl::nullopt;
 }
 
 std::vector<uint32_t> JudgedSets::Take(int calls) {

@@ -97,6 +97,7 @@ class JudgedSets : public TimedSets {
     uint64_t seed = 0;
   };
 
+  evaluate::MaybeFailure PrepareRing(int sets);
   absl::Status Fail(evaluate::MaybeFailure failure);
   absl::Status Fill(uint32_t set);
   absl::Status FindRing();

@@ -1,6 +1,7 @@
 #include "profiler_service/timing/runner_program.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -37,11 +38,25 @@ absl::Status RunnerProgram::Take(const absl::StatusOr<RunnerReply>& reply, absl:
   return absl::AbortedError(reason);
 }
 
+absl::Status RunnerProgram::Bind(absl::Span<const TensorSet> sets) {
+  std::map<int, uint32_t> sent;
+  for (uint32_t i = 0; i < sets.size(); ++i) {
+    std::vector<worker::SharedRegion> regions = sets[i].regions;
+    std::vector<int> fresh;
+    for (worker::SharedRegion& region : regions) {
+      const int descriptor = sets[i].descriptors[region.memory()];
+      const auto [entry, first] = sent.emplace(descriptor, static_cast<uint32_t>(sent.size()));
+      if (first) fresh.push_back(descriptor);
+      region.set_memory(entry->second);
+    }
+    RETURN_IF_ERROR(Take(runner_.Bind(regions, fresh, i), Left()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunnerProgram::SetUp(const sassay::v1::Bundle& bundle, absl::Span<const TensorSet> sets) {
   RETURN_IF_ERROR(Take(runner_.Load(bundle, worker::RUN_MODE_TIMED), Left()));
-  for (uint32_t i = 0; i < sets.size(); ++i) {
-    RETURN_IF_ERROR(Take(runner_.Bind(sets[i].regions, sets[i].descriptors, i), Left()));
-  }
+  RETURN_IF_ERROR(Bind(sets));
   const absl::Duration given = Left();
   return Take(runner_.Setup(options_.poison_seed, given), given);
 }

@@ -52,6 +52,8 @@ class RunnerProgram : public TimedProgram {
   bool held() const { return held_; }
 
  private:
+  // Every object is handed over once, however many sets lie in it.
+  absl::Status Bind(absl::Span<const TensorSet> sets);
   absl::Duration Left() const;
   absl::Status Take(const absl::StatusOr<sassay::worker::RunnerReply>& reply, absl::Duration given);
 

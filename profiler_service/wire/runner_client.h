@@ -55,8 +55,8 @@ class RunnerClient {
 
   // `bundle` must hold exactly the plan to run.
   absl::StatusOr<sassay::worker::RunnerReply> Load(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode);
-  // Hands over the judge's memory; `descriptors[region.memory()]` is the object a region lies in. TIMED: one of several
-  // sets of the plan's tensors.
+  // Hands over the judge's memory; a region's object is the descriptor at region.memory() of all that have come. TIMED:
+  // one of several sets of the plan's tensors.
   absl::StatusOr<sassay::worker::RunnerReply> Bind(absl::Span<const sassay::worker::SharedRegion> regions,
                                                    absl::Span<const int> descriptors, uint32_t set = 0);
   absl::StatusOr<sassay::worker::RunnerReply> Setup(uint64_t poison_seed, absl::Duration device_deadline);

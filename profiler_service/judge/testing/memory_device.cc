@@ -37,6 +37,7 @@ absl::Status MemoryDevice::Free(device::DeviceAddress address) {
   if (found == sizes_.end()) return absl::InvalidArgumentError("no such object");
   munmap(Host(address), found->second);
   sizes_.erase(found);
+  ++objects_left;
   return absl::OkStatus();
 }
 

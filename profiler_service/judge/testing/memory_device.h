@@ -16,6 +16,8 @@ class MemoryDevice : public device::Device {
   ~MemoryDevice() override;
 
   const device::DeviceInfo& info() const override { return info_; }
+  // "memory", unless a test calls it a GPU.
+  void set_kind(const std::string& kind) { info_.kind = kind; }
   absl::StatusOr<device::DeviceAddress> Allocate(uint64_t size_bytes, absl::string_view label) override;
   absl::Status Free(device::DeviceAddress address) override;
   absl::StatusOr<device::SharedMemory> AllocateShared(uint64_t size_bytes) override;
