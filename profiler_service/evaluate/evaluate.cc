@@ -40,6 +40,15 @@ sassay::v1::VerdictCode CodeOf(const Numerics& numerics) {
   return non_finite > 0 ? sassay::v1::VERDICT_CODE_NON_FINITE : sassay::v1::VERDICT_CODE_MISMATCH;
 }
 
+// Whether two calls erred in the same way. Wrong elements equal the poison by chance, other ones each time; those that
+// were truly not written differ in their errors.
+bool SameErrors(Numerics a, Numerics b) {
+  for (Numerics* numerics : {&a, &b}) {
+    for (sassay::v1::OutputComparison& output : *numerics->mutable_outputs()) output.clear_unwritten();
+  }
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
 }  // namespace
 
 bool NeedsProof(const verdict::Failure& failure) {
@@ -168,7 +177,7 @@ class Evaluator {
     MaybeFailure again = Call(session, index, kWrongAgain, reply);
     if (again.has_value()) return NeedsProof(*again) ? again : failure;
     if (MaybeFailure outside = OutsideOutputs(reply)) return outside;
-    evaluation_.seen_.wrong_by_itself = reply.numerics().SerializeAsString() == wrong.SerializeAsString();
+    evaluation_.seen_.wrong_by_itself = SameErrors(reply.numerics(), wrong);
     return failure;
   }
 

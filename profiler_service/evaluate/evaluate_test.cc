@@ -100,6 +100,19 @@ TEST_F(WrongAgain, OutputsThatAreAFunctionOfTheInputsAreWrongByThemselves) {
   EXPECT_EQ(calls_, 2);
 }
 
+TEST_F(WrongAgain, ElementsThatEqualThePoisonByChanceMakeNoDifference) {
+  const Evaluation evaluation = Run({[](int, Tensors& tensors) {
+    // What poison may look like, so that one in a thousand is it.
+    for (size_t i = 0; i < tensors["C"].size() / 2; ++i) {
+      const auto word = static_cast<uint16_t>((i * 40'503 & 0x81FF) | 0x3E00);
+      std::memcpy(tensors["C"].data() + 2 * i, &word, 2);
+    }
+    return Ended();
+  }});
+  EXPECT_EQ(CodeOf(evaluation), VERDICT_CODE_MISMATCH);
+  EXPECT_TRUE(evaluation.seen().wrong_by_itself);
+}
+
 TEST_F(WrongAgain, OutputsThatHoldWhatLiesBehindAnInputAreNot) {
   const Evaluation evaluation = Run({[](int, Tensors& tensors) {
     GemmRows(tensors, 0, 63);

@@ -49,6 +49,8 @@ std::vector<std::string> ToolCommand(Tool tool, absl::string_view compute_saniti
                                       "--save", std::string(report), "--print-limit", absl::StrCat(kPrintLimit),
                                       "--launch-timeout", absl::StrCat(kLaunchTimeout), "--demangle", "no",
                                       "--report-api-errors", "no",
+                                      // The runner has no children; looking for some costs 8 ms of 95 (H200).
+                                      "--target-processes", "application-only",
                                       // Frames of the runner are nobody's business, and take the tool a while.
                                       "--show-backtrace", "device"};
   for (std::string& option : OwnOptions(tool)) command.push_back(std::move(option));
