@@ -14,6 +14,10 @@ namespace {
 
 // The engine also wants to know that time passes.
 constexpr absl::Duration kLongestRound = absl::Milliseconds(100);
+// Sources speak two dozen times a second; heat need not be known sooner than this.
+constexpr absl::Duration kShortestRound = absl::Milliseconds(80);
+// People and Prometheus look less often than the rules.
+constexpr absl::Duration kShowEvery = absl::Milliseconds(500);
 constexpr absl::Duration kJournalRetry = absl::Seconds(1);
 
 constexpr size_t kMostFailing = 1000;
@@ -75,7 +79,7 @@ std::vector<Sample> Watch::TakeAdded() {
 }
 
 void Watch::Round() {
-  std::vector<Sample> samples = sampler_.Take(kLongestRound);
+  std::vector<Sample> samples = sampler_.Take(kLongestRound, kShortestRound);
   for (Sample& sample : TakeAdded()) samples.push_back(std::move(sample));
   const std::vector<Outcome> outcomes = executor_.TakeOutcomes();
   for (const Outcome& outcome : outcomes) {
@@ -131,21 +135,26 @@ void Watch::WriteJournal() {
 
 void Watch::ShowOnBoard(const std::vector<Sample>& samples, const std::vector<Outcome>& outcomes) {
   board_->Saw(samples);
-  board_->Show(engine_.View());
   for (const Outcome& outcome : outcomes) {
     board_->Acted(DecisionKindName(outcome.kind), outcome.status.ok());
     if (outcome.kind == DecisionKind::kRecordIncident) board_->Record(outcome.incident);
   }
-  for (const SourceView& view : sampler_.View()) {
-    board_->ShowSource(view.name, {view.silent, view.readings, view.failures});
-  }
-  board_->ShowDropped(sampler_.dropped());
+  if (shown_ + kShowEvery <= SteadyNow()) ShowStates();
   bool introduced = false;
   for (const Sample& sample : samples) {
     if (sample.signal == "service.silent_seconds") board_->SetServiceUp(sample.value < kServiceUp);
     introduced = introduced || sample.signal == "gpu.model";
   }
   if (introduced && directory_ != nullptr) board_->Name(NamesOf(*directory_));
+}
+
+void Watch::ShowStates() {
+  shown_ = SteadyNow();
+  board_->Show(engine_.View());
+  for (const SourceView& view : sampler_.View()) {
+    board_->ShowSource(view.name, {view.silent, view.readings, view.failures});
+  }
+  board_->ShowDropped(sampler_.dropped());
 }
 
 bool Watch::AnyHangs() const {

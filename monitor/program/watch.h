@@ -58,12 +58,15 @@ class Watch {
   void LogOutcome(const Outcome& outcome);
   void ShowOnBoard(const std::vector<Sample>& samples, const std::vector<Outcome>& outcomes);
 
+  void ShowStates();
+
   const std::unique_ptr<Journal> journal_;
   Board* const board_;
   const std::shared_ptr<nvml::Directory> directory_;
   Engine engine_;
   uint64_t logged_ = 0;              // highest id of a decision
   std::set<uint64_t> failing_ = {};  // decisions whose failure was told
+  absl::Time shown_ = absl::InfinitePast();
   bool journal_behind_ = false;
   absl::Time journal_retry_ = absl::InfinitePast();
   std::atomic<bool> stop_ = false;

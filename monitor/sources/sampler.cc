@@ -147,11 +147,14 @@ Sampler::~Sampler() {
   }
 }
 
-std::vector<Sample> Sampler::Take(absl::Duration patience) {
+std::vector<Sample> Sampler::Take(absl::Duration patience, absl::Duration at_least) {
   Shared& s = *shared_;
-  const absl::Time deadline = SteadyNow() + patience;
+  const absl::Time begin = SteadyNow();
+  const absl::Time deadline = begin + patience;
+  const auto woken = [&s]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s.woken; };
   const auto something = [&s]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s.woken || s.news; };
   absl::MutexLock lock(&s.mutex);
+  AwaitUntil(s.mutex, absl::Condition(&woken), begin + std::min(patience, at_least));
   while (true) {
     const absl::Time say_again = s.SaySilences(slots_, SteadyNow());
     const absl::Time until = std::min(deadline, say_again);

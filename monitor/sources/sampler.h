@@ -43,9 +43,9 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Waits until there are samples (that a source has nothing to say and is well is none), Wake was called, or
-  // `patience` has passed; gives all there are, in the order in which they came.
-  std::vector<Sample> Take(absl::Duration patience);
+  // Waits until there are samples (that a source has nothing to say and is well is none) and `at_least` has passed,
+  // until Wake was called, or until `patience` has passed; gives all there are, in the order in which they came.
+  std::vector<Sample> Take(absl::Duration patience, absl::Duration at_least = absl::ZeroDuration());
   // Ends one Take that waits now or comes next.
   void Wake();
 
