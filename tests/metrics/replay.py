@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the dashboards show of metrics that were recorded elsewhere (tests/gpu/record_metrics.py), on a Prometheus of our own.
 
-    replay.py FILE.om.gz                               which panels have data, and which have none
+    replay.py FILE.om.gz                               which panels have data, which have none, and which alerts would have been near
     replay.py FILE.om.gz --plot fleet|service|gpu=OUT.png     the panels, plotted (needs matplotlib)
 """
 import argparse
@@ -103,6 +103,9 @@ def main():
             print(f"{len(asked) - len(empty)} of {len(asked)} queries have data over {end - begin:.0f} s")
             for title in empty:
                 print(f"  without: {title}")
+            for alert, expr in queries.alerts().items():
+                if series(prometheus, expr, begin, end):
+                    print(f"  the condition of {alert} held at some moment")
             for wanted in arguments.plot:
                 plot(prometheus, uuid, *wanted.split("=", 1), begin, end)
         finally:
