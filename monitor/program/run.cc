@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -161,6 +162,8 @@ absl::Status Start(const Options& options, Running& running) {
 int RunWatch(const Options& options) {
   // Two dozen threads that do next to nothing would have a heap each.
   mallopt(M_ARENA_MAX, 2);
+  // Nor a huge page for each stack. A supervised service would inherit this, and has use for huge pages.
+  if (options.supervised.empty()) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("reliability-monitor"));
   CatchStopSignals();
   Running running;

@@ -39,13 +39,16 @@ constexpr std::array<unsigned, 4> kFields = {kFieldSoftwareThermalNs, kFieldHard
 
 constexpr absl::Duration kIntroduceEvery = absl::Minutes(1);
 
-// What calls cost on an H200 is in docs/measurements/2026-11-monitor.md: clocks, reasons, power and temperature 0.3 us
-// each, for the driver keeps them in memory that it shares; the counters 0.4 to 0.6 ms and the margin 0.5 to 0.9 ms,
-// spent spinning. Ten times a second, for eight GPUs, those two would be a tenth of a core.
+// What calls cost on an H200 is in docs/measurements/2026-11-monitor.md. In a loop clocks, reasons, power and
+// temperature take 0.3 us each, as the driver answers from memory; a few times a second each costs about 0.1 ms, for
+// the driver refreshes that memory when somebody asks. The counters of the hardware take 0.4 to 0.6 ms and the margin
+// 0.5 to 0.9 ms, spent spinning. The reasons are what dispatch is paused for; numbers for people may be a second old.
+constexpr absl::Duration kReasonsEvery = absl::Milliseconds(200);
+constexpr absl::Duration kNumbersEvery = absl::Seconds(1);
 constexpr absl::Duration kCountEvery = absl::Milliseconds(700);
 // The margin moves with the temperature, which is read each time.
 constexpr int kMarginStepCelsius = 2;
-constexpr absl::Duration kMarginEvery = absl::Seconds(10);
+constexpr absl::Duration kMarginEvery = absl::Seconds(8);
 constexpr absl::Duration kSmallMarginEvery = absl::Seconds(3);
 constexpr int kSmallMarginCelsius = 15;
 // NVML's reasons that slow a GPU down for other causes than power capping or its settings.
@@ -56,7 +59,7 @@ class ClockSource : public Source {
   explicit ClockSource(std::shared_ptr<Directory> directory) : directory_(std::move(directory)) {}
 
   std::string name() const override { return "nvml"; }
-  absl::Duration period() const override { return absl::Milliseconds(100); }
+  absl::Duration period() const override { return kReasonsEvery; }
   absl::Duration deadline() const override { return absl::Milliseconds(500); }
 
   absl::StatusOr<std::vector<Sample>> Read() override {
@@ -78,7 +81,7 @@ class ClockSource : public Source {
     absl::Time counted = absl::InfinitePast();
     absl::Time next_margin = absl::InfinitePast();
     int margin_at_celsius = 0;
-    unsigned long long software_heat_ns = 0;
+    absl::Time numbers = absl::InfinitePast();
     bool slowed = false;  // one of kSlowdowns is in force, or was at the reading before
     std::map<std::string, double> totals;
     bool threshold_asked = false;
@@ -96,11 +99,15 @@ class ClockSource : public Source {
   void ReadGpu(const Gpu& gpu, std::vector<Sample>& samples) {
     Memory& memory = memories_[gpu.uuid];
     Reader reader(session_.library(), gpu, lacks_, samples);
-    const bool slowed = ReadClocks(reader);
-    ReadTemperature(reader, memory);
-    const bool heat = SoftwareHeatCounted(reader, memory);
-    const bool soon = heat || slowed || memory.slowed;
-    if (soon || SteadyNow() - memory.counted >= kCountEvery) ReadCounters(reader, memory);
+    const absl::Time now = SteadyNow();
+    const bool slowed = ReadReasons(reader);
+    const bool soon = slowed || memory.slowed;
+    if (soon || now - memory.numbers >= kNumbersEvery) {
+      memory.numbers = now;
+      ReadClocks(reader);
+      ReadTemperature(reader, memory);
+    }
+    if (soon || now - memory.counted >= kCountEvery) ReadCounters(reader, memory);
     memory.slowed = slowed;
     if (reader.error().empty()) memory.answered = SteadyNow();
     reader.Add("gpu.lost", reader.lost() ? 1 : 0, reader.lost() ? reader.error() : "");
@@ -109,21 +116,23 @@ class ClockSource : public Source {
   }
 
   // Whether the GPU is being slowed down.
-  bool ReadClocks(Reader& reader) {
+  bool ReadReasons(Reader& reader) {
+    unsigned long long reasons = 0;
+    if (!reader.Call("gpu.clock_reasons", session_.library().DeviceGetClocksEventReasons, &reasons)) return false;
+    reader.Add("gpu.clock_reasons", static_cast<double>(reasons));
+    return (reasons & kSlowdowns) != 0;
+  }
+
+  void ReadClocks(Reader& reader) {
     const Library& nvml = session_.library();
     unsigned value = 0;
-    unsigned long long reasons = 0;
     if (reader.Call("gpu.sm_clock_mhz", nvml.DeviceGetClockInfo, kClockSm, &value)) {
       reader.Add("gpu.sm_clock_mhz", value);
     }
     if (reader.Call("gpu.memory_clock_mhz", nvml.DeviceGetClockInfo, kClockMemory, &value)) {
       reader.Add("gpu.memory_clock_mhz", value);
     }
-    if (reader.Call("gpu.clock_reasons", nvml.DeviceGetClocksEventReasons, &reasons)) {
-      reader.Add("gpu.clock_reasons", static_cast<double>(reasons));
-    }
     if (reader.Call("gpu.power_watts", nvml.DeviceGetPowerUsage, &value)) reader.Add("gpu.power_watts", value / 1000.0);
-    return (reasons & kSlowdowns) != 0;
   }
 
   void ReadTemperature(Reader& reader, Memory& memory) {
@@ -152,16 +161,6 @@ class ClockSource : public Source {
     }
     if (!celsius || memory.slowdown_celsius == 0) return absl::nullopt;
     return static_cast<int>(memory.slowdown_celsius) - *celsius;
-  }
-
-  // Whether the counter of software thermal slow-down moved since the reading before; that one is cheap, unlike those
-  // of the hardware.
-  bool SoftwareHeatCounted(Reader& reader, Memory& memory) {
-    Field field = {};
-    field.field = kFieldSoftwareThermalNs;
-    if (!reader.Call("counters of reasons", session_.library().DeviceGetFieldValues, 1, &field)) return false;
-    if (field.result != kSuccess) return false;
-    return std::exchange(memory.software_heat_ns, field.value) != field.value;
   }
 
   // A signal's total is the sum of its counters; where two were in force at once, a share of more than all is all.
