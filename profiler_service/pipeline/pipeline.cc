@@ -11,7 +11,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -42,7 +41,6 @@ using verdict::Failure;
 
 constexpr absl::Duration kShortestEmulatedDeadline = absl::Seconds(20);
 constexpr absl::Duration kLongestEmulatedDeadline = absl::Minutes(5);
-
 // What the job may be held up by when nobody wants the disassembly in the end.
 constexpr absl::Duration kDisassemblyAhead = absl::Seconds(5);
 
@@ -105,8 +103,7 @@ class JobRun {
     return seat == nullptr ? absl::OkStatus() : seat->lost();
   }
 
-  // For failures too, as diagnosis: patched code must not decide what a plain run can, but it says why. Where FAST is
-  // asked for and the comparison alone explains them, a process under the tool is too dear (decision 0010).
+  // For failures too: patched code decides nothing that a plain run can, but says why, unless that is known (0010).
   bool WantsSanitize() const {
     if (!Goes() || Policy() == sassay::v1::SANITIZE_POLICY_NONE) return false;
     const Failure* failure = EvaluateFailure();
