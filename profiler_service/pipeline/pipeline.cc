@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -103,7 +104,7 @@ class JobRun {
     return seat == nullptr ? absl::OkStatus() : seat->lost();
   }
 
-  // For failures too: patched code decides nothing that a plain run can, but says why, unless that is known (0010).
+  // For failures too: patched code decides nothing that a plain run can, but says why, unless that is known (0011).
   bool WantsSanitize() const {
     if (!Goes() || Policy() == sassay::v1::SANITIZE_POLICY_NONE) return false;
     const Failure* failure = EvaluateFailure();
@@ -480,13 +481,10 @@ class JobRun {
   // ---- timing: how fast? Alone on the device. ----
 
   void Time(StageReport& report) {
-    const auto timed = TryTime();
+    const auto timed = TryTime(report);
     verdict::TimingSeen& seen = seen_.timing.emplace();
-    if (timed.ok()) {
-      seen = *timed;
-    } else {
-      seen.timing = NoTime(timed.status().message());
-    }
+    if (timed.ok()) seen = *timed;
+    if (!timed.ok()) seen.timing = NoTime(timed.status().message());
     if (seen.failure.has_value()) return Finish(report, StageReport::FAILED, seen.failure->reason);
     if (seen.timing.status() == sassay::v1::Timing::UNAVAILABLE) {
       Finish(report, StageReport::UNAVAILABLE, seen.timing.reason());
@@ -502,9 +500,11 @@ class JobRun {
 
   // A fault or a hang while timed is proven as evaluate's; the device is this job's alone already. A lost worker is
   // given one more chance.
-  absl::StatusOr<verdict::TimingSeen> TryTime() {
+  absl::StatusOr<verdict::TimingSeen> TryTime(StageReport& report) {
     if (lane_->emulated()) return absl::UnavailableError("emulated device");
     ASSIGN_OR_RETURN(const DeviceLease::Held lease, Lease(DeviceLease::Mode::kExclusive));
+    const absl::Time since = SteadyNow();
+    const absl::Cleanup tell = [&] { report.set_device_ns(absl::ToInt64Nanoseconds(SteadyNow() - since)); };
     absl::StatusOr<verdict::TimingSeen> first_try = TimeOnce();
     if (absl::IsUnavailable(first_try.status()) && Goes()) {
       seen_.notes.push_back(absl::StrCat("timing began again: ", first_try.status().message()));

@@ -48,6 +48,9 @@ TEST_F(WitnessTest, EveryStageThatRanIsToldWithItsGpuAndSubmission) {
     EXPECT_EQ(message.stage().submission_id(), "s-1");
     EXPECT_EQ(message.stage().uuid(), "GPU-1");
     stages.push_back(message.stage().report().stage());
+    if (stages.back() == STAGE_TIMING) {
+      EXPECT_GT(message.stage().report().device_ns(), 0u) << "nobody else had the device meanwhile";
+    }
   }
   EXPECT_EQ(stages, observer_.finished_);
 }
