@@ -3,7 +3,6 @@
 #include "gtest/gtest.h"
 #include "monitor/program/look.h"
 #include "monitor/program/options.h"
-#include "monitor/program/trim.h"
 #include "nlohmann/json.hpp"
 
 namespace sassay::monitor {
@@ -79,23 +78,6 @@ TEST(Look, IsOneJsonDocument) {
   EXPECT_EQ(json["samples"].size(), 3u);
   EXPECT_EQ(json["samples"][0]["gpu"], "GPU-a");
   EXPECT_EQ(json["sources"][1]["state"], "Permission denied");
-}
-
-TEST(Trim, OnlyCodeOfFilesIsGivenBack) {
-  const auto ranges = CodeRanges(
-      "1000-3000 r-xp 00000000 fe:00 42                         /lib/libc.so.6\n"
-      "3000-4000 r--p 00000000 fe:00 42                         /lib/libc.so.6\n"
-      "4000-5000 rwxp 00000000 fe:00 42                         /lib/libc.so.6\n"
-      "5000-6000 r-xp 00000000 00:00 0                          [vdso]\n"
-      "6000-7000 r-xp 00000000 00:00 0 \nnonsense\n");
-  ASSERT_EQ(ranges.size(), 1u);
-  EXPECT_EQ(ranges[0].begin, 0x1000u);
-  EXPECT_EQ(ranges[0].end, 0x3000u);
-}
-
-TEST(Trim, TheProcessGoesOn) {
-  TrimMemory();
-  EXPECT_EQ(ReasonNames(0), "-");
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "absl/time/clock.h"
 #include "common/base/random.h"
 #include "common/base/steady_time.h"
-#include "monitor/program/trim.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::monitor {
@@ -17,8 +16,6 @@ namespace {
 constexpr absl::Duration kLongestRound = absl::Milliseconds(100);
 // Sources speak two dozen times a second; heat need not be known sooner than this.
 constexpr absl::Duration kShortestRound = absl::Milliseconds(80);
-// By then every source has been read and every connection made.
-constexpr absl::Duration kSettled = absl::Seconds(10);
 // People and Prometheus look less often than the rules.
 constexpr absl::Duration kShowEvery = absl::Milliseconds(500);
 constexpr absl::Duration kJournalRetry = absl::Seconds(1);
@@ -60,9 +57,6 @@ Watch::Watch(WatchParts parts)
 }
 
 void Watch::Run() {
-  const absl::Time settled = SteadyNow() + kSettled;
-  while (!stop_ && SteadyNow() < settled) Round();
-  TrimMemory();
   while (!stop_) Round();
 }
 
