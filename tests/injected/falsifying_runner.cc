@@ -55,17 +55,17 @@ class Falsifier {
 
   // A second mapping of the judge's memory, to write to.
   absl::Status Bind(const worker::BindBuffers& bind, const std::vector<UniqueFd>& descriptors) {
-    std::map<uint32_t, device::DeviceAddress> objects;
     for (const worker::SharedRegion& region : bind.regions()) {
-      if (objects.count(region.memory()) == 0) {
-        ASSIGN_OR_RETURN(objects[region.memory()],
-                         device_.MapShared(descriptors[region.memory()].get(), region.object_bytes()));
+      if (objects_.count(region.memory()) == 0) {
+        const UniqueFd& descriptor = descriptors.at(region.memory() - earlier_descriptors_);
+        ASSIGN_OR_RETURN(objects_[region.memory()], device_.MapShared(descriptor.get(), region.object_bytes()));
       }
       const device::DeviceAddress middle =
-          objects[region.memory()] + region.offset_bytes() + region.size_bytes() / 4 * 2;
+          objects_[region.memory()] + region.offset_bytes() + region.size_bytes() / 4 * 2;
       if (kinds_[region.buffer()] == v1::BUFFER_KIND_OUTPUT) outputs_.push_back(middle);
       if (kinds_[region.buffer()] == v1::BUFFER_KIND_INPUT) inputs_.push_back(middle);
     }
+    earlier_descriptors_ += descriptors.size();
     return absl::OkStatus();
   }
 
@@ -123,6 +123,8 @@ class Falsifier {
   const RunMode mode_;
   std::string lie_;
   std::map<uint32_t, v1::BufferKind> kinds_;
+  std::map<uint32_t, device::DeviceAddress> objects_;    // by SharedRegion.memory; several sets may lie in one
+  size_t earlier_descriptors_ = 0;                       // that came with earlier messages
   std::vector<device::DeviceAddress> outputs_, inputs_;  // an element of each, of every set
 };
 

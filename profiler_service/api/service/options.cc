@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <string>
@@ -249,6 +250,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     line.exit_code = 2;
   }
   line.options.metrics_given = app.get_option("--metrics")->count() > 0;
+  // Workers and tools find it wherever they run.
+  line.options.state = std::filesystem::absolute(line.options.state).string();
   if (line.options.store.empty()) line.options.store = absl::StrCat("sqlite:", line.options.state, "/sassay.db");
   return line;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "common/base/files.h"
 
@@ -95,6 +96,7 @@ TEST_F(OptionsTest, UsageErrorsEndWithTwoAndHelpWithZero) {
 }
 
 TEST_F(OptionsTest, TheStoreLiesInTheStateUnlessSaidOtherwise) {
+  EXPECT_EQ(Parse({"--state", "s"}).options.state, std::filesystem::current_path() / "s");
   EXPECT_EQ(Parse({"--state", "/s"}).options.store, "sqlite:/s/sassay.db");
   EXPECT_EQ(Parse({"--state", "/s", "--store", "sqlite:/other"}).options.store, "sqlite:/other");
 }
