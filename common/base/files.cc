@@ -135,6 +135,16 @@ absl::Status WriteNamedFile(const std::filesystem::path& path, absl::string_view
   return WriteAll(fd.get(), content, path);
 }
 
+std::string DefaultStateFolder() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
+    return absl::StrCat(state, "/sassay");
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    return absl::StrCat(home, "/.local/state/sassay");
+  }
+  return "/var/lib/sassay";
+}
+
 absl::StatusOr<TemporaryDirectory> TemporaryDirectory::Create(absl::string_view prefix,
                                                               const std::filesystem::path& parent) {
   std::filesystem::path base = parent;

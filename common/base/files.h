@@ -34,6 +34,10 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string
 // stands. A regular file is replaced as by WriteFileAtomically. INVALID_ARGUMENT for a directory.
 absl::Status WriteNamedFile(const std::filesystem::path& path, absl::string_view content);
 
+// Where a program keeps what must survive unless it is told: $XDG_STATE_HOME/sassay, or $HOME/.local/state/sassay, or
+// /var/lib/sassay. The service and whoever looks into its folder agree by this.
+std::string DefaultStateFolder();
+
 // A fresh directory (mode 0700) that is removed with everything in it on destruction. Move-only.
 class TemporaryDirectory {
  public:

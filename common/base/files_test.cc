@@ -100,5 +100,16 @@ TEST(Files, TemporaryDirectoryGoesAwayWithItsContent) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(Files, StateLiesWhereTheUserKeepsState) {
+  setenv("HOME", "/home/ann", 1);
+  setenv("XDG_STATE_HOME", "", 1);
+  EXPECT_EQ(DefaultStateFolder(), "/home/ann/.local/state/sassay");
+  setenv("XDG_STATE_HOME", "/state", 1);
+  EXPECT_EQ(DefaultStateFolder(), "/state/sassay");
+  unsetenv("XDG_STATE_HOME");
+  unsetenv("HOME");
+  EXPECT_EQ(DefaultStateFolder(), "/var/lib/sassay");
+}
+
 }  // namespace
 }  // namespace sassay

@@ -1,11 +1,11 @@
 #include "monitor/program/options.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "monitor/actions/connection_flags.h"
 
 namespace sassay::monitor {
@@ -28,16 +28,6 @@ ends when the monitor does. No GPU is ever reset.
 
 Exit status: 0 after SIGTERM or SIGINT, and for a look or a check that went well; 2 usage, or a configuration that is wrong;
 3 it could not start (another monitor has --state, a port is taken).)";
-
-std::string DefaultState() {
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
-    return absl::StrCat(state, "/sassay");
-  }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    return absl::StrCat(home, "/.local/state/sassay");
-  }
-  return "/var/lib/sassay";
-}
 
 // Which flags were given, besides those with values.
 struct Flags {
@@ -96,7 +86,7 @@ Mode ModeOf(const Flags& flags) {
 Options ParseOptions(int argc, const char* const* argv) {
   Options options;
   Flags flags;
-  options.state = DefaultState();
+  options.state = DefaultStateFolder();
   CLI::App app(kDescription, "reliability-monitor");
   app.footer(kFooter);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -1,12 +1,9 @@
 #include "monitor/program/run.h"
 
 #include <malloc.h>
-#include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -17,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/process/crash_report.h"
+#include "common/process/stop_signal.h"
 #include "common/terminal/style.h"
 #include "monitor/actions/control_client.h"
 #include "monitor/actions/supervisor.h"
@@ -33,29 +31,6 @@ namespace sassay::monitor {
 namespace {
 
 constexpr absl::Duration kReportTimeout = absl::Seconds(1);
-
-std::atomic<int> stop_event = -1;
-
-void OnStopSignal(int) {
-  const int saved = errno;
-  const uint64_t one = 1;
-  if (write(stop_event, &one, sizeof(one)) < 0) _exit(kExitInfrastructure);
-  errno = saved;
-}
-
-void CatchStopSignals() {
-  stop_event = eventfd(0, EFD_CLOEXEC);
-  struct sigaction action = {};
-  action.sa_handler = OnStopSignal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-}
-
-void WaitForStopSignal() {
-  uint64_t count;
-  while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR) continue;
-}
 
 int Fail(const absl::Status& status) {
   std::cerr << "reliability-monitor: " << status.message() << "\n";
@@ -165,7 +140,7 @@ int RunWatch(const Options& options) {
   // Nor a huge page for each stack. A supervised service would inherit this, and has use for huge pages.
   if (options.supervised.empty()) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("reliability-monitor"));
-  CatchStopSignals();
+  CatchStopSignals(SecondStopSignal::kIgnored, kExitInfrastructure);
   Running running;
   const absl::Status started = Start(options, running);
   if (!started.ok()) return Fail(started);

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 
 namespace sassay::api {
@@ -177,16 +178,6 @@ std::vector<std::string> EnvironmentAsFlags(const CLI::App& app, const std::vect
   return flags;
 }
 
-std::string DefaultState() {
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
-    return absl::StrCat(state, "/sassay");
-  }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    return absl::StrCat(home, "/.local/state/sassay");
-  }
-  return "/var/lib/sassay";
-}
-
 CommandKind KindOf(const CLI::App& add, const CLI::App& revoke, const CLI::App& list, const CLI::App& audit,
                    bool check) {
   if (audit.parsed()) return CommandKind::kAudit;
@@ -200,7 +191,7 @@ CommandKind KindOf(const CLI::App& add, const CLI::App& revoke, const CLI::App& 
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
-  line.options.state = DefaultState();
+  line.options.state = DefaultStateFolder();
   CLI::App app(kDescription, "profiler-service");
   app.footer(kExamples);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -1,12 +1,8 @@
 #include "profiler_service/api/service/run.h"
 
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -24,6 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/metrics/service_metrics.h"
 #include "common/process/crash_report.h"
+#include "common/process/stop_signal.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/tokens.h"
 #include "profiler_service/api/host/host_report.h"
@@ -42,31 +39,6 @@ namespace {
 
 constexpr mode_t kPortFileMode = 0644;  // others must find the service
 constexpr int kAuditPage = 1000;
-
-std::atomic<int> stop_event = -1;
-std::atomic<int> signals = 0;
-
-void OnStopSignal(int) {
-  const int saved = errno;
-  if (signals.fetch_add(1) > 0) _exit(1);
-  const uint64_t one = 1;
-  if (write(stop_event, &one, sizeof(one)) < 0) _exit(1);
-  errno = saved;
-}
-
-void CatchStopSignals() {
-  stop_event = eventfd(0, EFD_CLOEXEC);
-  struct sigaction action = {};
-  action.sa_handler = OnStopSignal;
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-}
-
-void WaitForStopSignal() {
-  uint64_t count;
-  while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR) continue;
-}
 
 ServiceFacts FactsOf(pipeline::ServicePipeline& pipeline) {
   ServiceFacts facts;
@@ -109,7 +81,7 @@ absl::Status Announce(const ServiceOptions& options, const Server& server) {
 absl::Status Serve(const ServiceOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   CatchFatalSignals();
-  CatchStopSignals();
+  CatchStopSignals(SecondStopSignal::kExitsAtOnce, 1);
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));
   ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create(state.path() / "scratch"));
   setenv("TMPDIR", scratch.path().c_str(), 1);  // every TemporaryDirectory lies there
