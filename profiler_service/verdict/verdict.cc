@@ -46,7 +46,8 @@ bool SpeaksForItself(VerdictCode code) {
 
 // initcheck's findings are not among them: it does not see what TMA writes.
 bool LeadsToDifferences(VerdictCode code) {
-  return code == sassay::v1::VERDICT_CODE_SHARED_RACE || code == sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE;
+  return code == sassay::v1::VERDICT_CODE_SHARED_RACE || code == sassay::v1::VERDICT_CODE_ASYNC_RACE ||
+         code == sassay::v1::VERDICT_CODE_BARRIER_DIVERGENCE;
 }
 
 std::string Place(const sassay::v1::ThreadLocation& where) {
