@@ -59,8 +59,11 @@ absl::StatusOr<std::string> ReadPrompt(const std::filesystem::path& run_folder, 
 absl::StatusOr<std::string> ReadSource(const std::filesystem::path& run_folder, const Trajectory& trajectory,
                                        const Turn& turn);
 
-// Whether the turn is judged CORRECT and may be counted.
+// Whether the turn is judged CORRECT and not excluded.
 bool IsCorrect(const Turn& turn);
+
+// Whether it may also be scored as Verdict.scorable has it: sanitized, VERIFIED, strict capture, fresh seeds.
+bool IsScorable(const Turn& turn);
 
 // The turn's measured speed-up over the baseline; nothing where it is not correct or was not timed.
 std::optional<double> SpeedupOf(const Turn& turn);
