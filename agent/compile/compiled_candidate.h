@@ -22,7 +22,7 @@ inline constexpr absl::string_view kCandidateFolder = "/candidate";
 // names no runtime library. It embeds the cubin in a fat binary. Source paths in its line tables, in the PTX and in the
 // cubin are kCandidateFolder + "/PATH" (without a sandbox: a temporary folder that ends in it).
 struct CompiledCandidate {
-  // Sources in path order, as given.
+  // Sources in path order, as given, with the headers <sassay/ptx/…> that they name.
   std::vector<sassay::v1::SourceFile> sources;
   sassay::v1::Compilation compilation;
   // The one ELF image with every kernel.

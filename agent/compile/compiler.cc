@@ -17,6 +17,7 @@
 #include "agent/compile/nvcc_plan.h"
 #include "agent/compile/sources.h"
 #include "agent/compile/staging.h"
+#include "agent/knowledge/ptx_headers.h"
 #include "common/base/status_macros.h"
 #include "common/sass/disassembly.h"
 #include "common/toolchain/ptxas.h"
@@ -241,8 +242,10 @@ bool WorthKeeping(const CompileOutcome& outcome, const Toolchain& toolchain) {
 Compiler::Compiler(CompilerOptions options) : options_(std::move(options)) {}
 Compiler::~Compiler() = default;
 
-absl::StatusOr<CompileOutcome> Compiler::Compile(const CompileRequest& request) {
+absl::StatusOr<CompileOutcome> Compiler::Compile(const CompileRequest& untrusted_request) {
   absl::Time started = absl::Now();
+  CompileRequest request = untrusted_request;
+  agent::AddPtxHeaders(request.sources);
   RETURN_IF_ERROR(CheckRequest(request, options_.toolchain));
   CompileCache cache(options_.cache_directory, options_.cache_bytes);
   std::string key = CompileCacheKey(request, options_);
@@ -256,7 +259,7 @@ absl::StatusOr<CompileOutcome> Compiler::Compile(const CompileRequest& request) 
     if (WorthKeeping(*outcome, options_.toolchain)) cache.Put(key, *outcome).IgnoreError();
   }
   if (auto* candidate = std::get_if<CompiledCandidate>(&*outcome)) {
-    candidate->sources = request.sources;
+    candidate->sources = std::move(request.sources);
     candidate->wall = absl::Now() - started;
   }
   return *std::move(outcome);

@@ -22,7 +22,7 @@ namespace sassay {
 // What to compile.
 struct CompileRequest {
   // From LoadSources, or made by hand. Every .cu, .cpp, .cc and .cxx file is compiled, as one translation unit in path
-  // order; the others are there to be included.
+  // order; the others are there to be included. The headers <sassay/ptx/…> that they name come along by themselves.
   std::vector<sassay::v1::SourceFile> sources;
   // "sm_90a" or "sm_100a" (any sm_NNN[a|f] that the toolkit knows).
   std::string arch = "sm_90a";

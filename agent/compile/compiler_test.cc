@@ -116,6 +116,31 @@ TEST_F(CompilerTest, GivesCubinPtxHostLibraryAndFacts) {
   EXPECT_EQ(candidate.sources.size(), 1u);
 }
 
+TEST_F(CompilerTest, HeadersOfTheTemplateLibraryComeAlong) {
+  CompileRequest request;
+  request.sources = {Source("kernel.cu",
+                            "#include <sassay/ptx/mbarrier.cuh>\n__global__ void k() {\n  __shared__ uint64_t "
+                            "bar;\n  sassay::ptx::mbarrier_init(&bar, 1);\n}\n"
+                            "extern \"C\" void run(cudaStream_t s) { k<<<1, 1, 0, s>>>(); }\n")};
+  const CompiledCandidate candidate = Good(Compile(request));
+  EXPECT_THAT(candidate.ptx, HasSubstr("mbarrier.init.shared::cta.b64"));
+  ASSERT_EQ(candidate.sources.size(), 3u);
+  EXPECT_EQ(candidate.sources[2].path(), "sassay/ptx/mbarrier.cuh");
+
+  // What the bundle holds gives the same candidate again.
+  request.sources = candidate.sources;
+  EXPECT_EQ(Good(Compile(request)).cubin, candidate.cubin);
+}
+
+TEST_F(CompilerTest, AMistakeInTheUseOfATemplateIsShownInTheCandidate) {
+  const Verdict verdict =
+      Bad(Compile("#include <sassay/ptx/tma.cuh>\n__global__ void k() {\n  "
+                  "sassay::ptx::tma_commit(0);\n}\n"));
+  ASSERT_GT(verdict.details().diagnostics_size(), 0);
+  EXPECT_EQ(verdict.details().diagnostics(0).file(), "kernel.cu");
+  EXPECT_EQ(verdict.details().diagnostics(0).line(), 3u);
+}
+
 TEST_F(CompilerTest, GivesTheSameBytesInAnyFolderAtAnyTime) {
   CompiledCandidate first = Good(Compile(kScale)), second = Good(Compile(kScale));
   EXPECT_TRUE(first.cubin == second.cubin);
