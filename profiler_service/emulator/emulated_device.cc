@@ -22,8 +22,19 @@ namespace {
 
 using sassay::worker::RunMode;
 
-// The H200's own numbers, so that a plan captured for it launches.
-constexpr uint32_t kMultiprocessors = 132;
+// Of the GPU that a plan is captured for, so that it launches: an H200, a B200.
+struct Model {
+  absl::string_view arch;
+  uint32_t multiprocessors;
+};
+constexpr Model kModels[] = {{"sm_90a", 132}, {"sm_100a", 148}};
+
+const Model* FindModel(absl::string_view arch) {
+  const auto* found = std::find_if(std::begin(kModels), std::end(kModels), [&](auto& m) { return m.arch == arch; });
+  return found == std::end(kModels) ? nullptr : found;
+}
+
+// The same on both.
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint64_t kMaxSharedBytes = 232448;
 constexpr uint64_t kSharedPerMultiprocessor = 233472;
@@ -57,15 +68,16 @@ EmulatedDevice::EmulatedDevice(absl::string_view arch, absl::string_view number,
   info_.model = absl::StrCat("emulated ", arch);
   info_.uuid = absl::StrCat("emulated:", arch, "#", number);
   info_.arch = std::string(arch);
-  info_.multiprocessors = kMultiprocessors;
+  info_.multiprocessors = FindModel(arch)->multiprocessors;
   info_.memory_bytes = MemoryLimit();
 }
 
 absl::StatusOr<std::unique_ptr<device::Device>> EmulatedDevice::Open(absl::string_view name, RunMode mode) {
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, absl::MaxSplits('#', 1));
   const absl::string_view arch = parts.first, number = parts.second.empty() ? "0" : parts.second;
-  if (arch != "sm_90a") {
-    return absl::UnavailableError(absl::StrCat("no emulated device for '", name, "'; there is emulated:sm_90a"));
+  if (FindModel(arch) == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("no emulated device for '", name, "'; there are emulated:sm_90a and emulated:sm_100a"));
   }
   if (mode == sassay::worker::RUN_MODE_TIMED) {
     return absl::UnavailableError("an emulated device has no time; timing needs a GPU");
@@ -239,11 +251,11 @@ absl::StatusOr<const Code*> EmulatedDevice::CheckLaunch(const device::Launch& la
   return &kernel;
 }
 
-// As many as an H200 would hold by threads, blocks and shared memory.
+// As many as the GPU would hold by threads, blocks and shared memory.
 uint64_t EmulatedDevice::ResidentBlocks(const Code& kernel, const device::Launch& launch) const {
   const uint64_t shared = uint64_t{kernel.shared_bytes} + launch.dynamic_shared_bytes + 1024;
   const uint64_t threads = (Count3(launch.block) + 31) / 32 * 32;
-  return kMultiprocessors * std::min({uint64_t{32}, 2048 / threads, kSharedPerMultiprocessor / shared});
+  return info_.multiprocessors * std::min({uint64_t{32}, 2048 / threads, kSharedPerMultiprocessor / shared});
 }
 
 absl::Status EmulatedDevice::Enqueue(const device::Launch& launch) {
@@ -341,7 +353,8 @@ void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& conte
   execution.findings = context.report.Findings(*locator_, launch.kernel, launch.grid, launch.block);
   execution.warps = GroupStandings(result.standings, *locator_, launch.kernel, launch.grid, launch.block);
   if (result.kind == GridResult::kFault) {
-    // A trap is the kernel's own word; everything else is a wild access, which hardware calls an illegal address.
+    // A trap is the kernel's own word; an instruction used against its rules is illegal; everything else is a wild
+    // access, which hardware calls an illegal address.
     Report fault;
     Misuse misuse = context.fault();
     fault.Wants(misuse.code, misuse.where.inst, misuse.where.block);
@@ -350,7 +363,8 @@ void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& conte
     const auto described = fault.Findings(*locator_, launch.kernel, launch.grid, launch.block);
     execution.findings.insert(execution.findings.end(), described.begin(), described.end());
     if (!context.checked && code < v1::VERDICT_CODE_ILLEGAL_ADDRESS && code != v1::VERDICT_CODE_MISALIGNED) {
-      execution.code = v1::VERDICT_CODE_ILLEGAL_ADDRESS;
+      const bool rules = code == v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE || code == v1::VERDICT_CODE_DESCRIPTOR_INVALID;
+      execution.code = rules ? v1::VERDICT_CODE_ILLEGAL_INSTRUCTION : v1::VERDICT_CODE_ILLEGAL_ADDRESS;
     }
   }
   if (!execution.findings.empty()) {

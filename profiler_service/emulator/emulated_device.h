@@ -31,8 +31,8 @@ namespace sassay::emulator {
 // and write nothing. In the other modes the first such access ends the launch, as on a GPU.
 class EmulatedDevice : public device::Device {
  public:
-  // `name`: "sm_90a", or "sm_90a#3" for the third of several that differ in nothing but their uuid. UNAVAILABLE for
-  // other architectures.
+  // `name`: "sm_90a" or "sm_100a"; "sm_90a#3" for the third of several that differ in nothing but their uuid.
+  // UNAVAILABLE for other architectures.
   static absl::StatusOr<std::unique_ptr<device::Device>> Open(absl::string_view name, sassay::worker::RunMode mode);
 
   const device::DeviceInfo& info() const override { return info_; }

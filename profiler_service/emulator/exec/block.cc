@@ -63,13 +63,13 @@ Block::Result Block::Run(uint32_t turns_given, bool undisturbed) {
       only_polling &= result == Warp::Result::kPolling;
       turns += result == Warp::Result::kRan;
     }
-    if (!alive) return Result::kDone;
+    if (!alive) return End();
     if (endless_) return Result::kEndless;
     const bool all_blocked =
         std::all_of(warps_.begin(), warps_.end(), [](const auto& warp) { return warp->done() || warp->blocked(); });
     if (!ran && all_blocked) {
       const bool any_left = std::any_of(warps_.begin(), warps_.end(), [](const auto& warp) { return !warp->done(); });
-      return any_left ? Result::kDeadlocked : Result::kDone;
+      return any_left ? Result::kDeadlocked : End();
     }
     polling_rounds_ = only_polling && ran ? polling_rounds_ + 1 : 0;
     if (polling_rounds_ < kPollingRounds && !(watching_ && clean() && idle())) continue;
@@ -77,6 +77,16 @@ Block::Result Block::Run(uint32_t turns_given, bool undisturbed) {
     return Result::kYielded;
   }
   return Result::kHadShare;
+}
+
+Block::Result Block::End() {
+  for (const auto& [type, extension] : extensions_) extension->BlockEnds(*this);
+  return Result::kDone;
+}
+
+void Block::WakeUnits() {
+  NoteOutside();
+  for (auto& warp : warps_) warp->WakeUnits();
 }
 
 void Block::Arrive(Warp& warp, uint32_t id, uint32_t wanted, uint32_t lanes, bool waits, uint32_t votes) {
@@ -175,6 +185,8 @@ std::string Block::Describe(const Warp& warp, const Split& split) const {
     case Split::kWarpSync:
       return absl::StrCat("waiting for lanes 0x", absl::Hex(split.wanted & warp.live() & ~split.mask, absl::kZeroPad8),
                           " of its warp", lanes);
+    case Split::kUnit:
+      return absl::StrCat("waiting for a unit of the multiprocessor", lanes);
     default:
       return absl::StrCat("running", lanes);
   }

@@ -23,6 +23,8 @@ class BlockExtension {
   virtual ~BlockExtension() = default;
   // A sentence about what warp `warp` waits for here; empty if nothing.
   virtual std::string Waiting(uint32_t warp) const { return ""; }
+  // Every thread of the block has exited: what must not be left behind is reported here.
+  virtual void BlockEnds(Block& block) {}
 };
 
 // Life cycle: Start for one block of a launch, then Run until it is done; reusable for the next block.
@@ -89,6 +91,8 @@ class Block {
   void Arrive(Warp& warp, uint32_t id, uint32_t wanted, uint32_t lanes, bool waits, uint32_t votes);
   // Lanes have exited: barriers may have become complete.
   void LanesLeft();
+  // What splits wait for in Warp::WaitForUnit may have come: they look again.
+  void WakeUnits();
 
   // Who stands where, for a report: (split's first lane, what it does). Exited lanes are left out.
   std::string Describe(const Warp& warp, const Split& split) const;
@@ -104,6 +108,7 @@ class Block {
     std::array<uint32_t, kMaxWarps> arrived{};  // complete arrivals without waiting, in warps
   };
   void BeginShare(bool undisturbed);
+  Result End();
   void TryComplete(uint32_t id);
   void ReportDivergence(uint32_t id, Warp& warp);
 

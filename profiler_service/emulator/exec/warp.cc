@@ -415,6 +415,19 @@ Flow Warp::WaitAtBarrier(uint32_t barrier) {
   return Flow::kBlocked;
 }
 
+Flow Warp::WaitForUnit() {
+  splits_[current_].state = Split::kUnit;
+  return Flow::kBlocked;
+}
+
+void Warp::WakeUnits() {
+  for (Split& split : splits_) {
+    if (split.state != Split::kUnit) continue;
+    split.state = Split::kReady;
+    blocked_ = false;
+  }
+}
+
 void Warp::Release(uint32_t barrier, uint32_t popc, bool all, bool any) {
   for (Split& split : splits_) {
     if (split.state != Split::kBarrier || split.barrier != barrier) continue;

@@ -45,6 +45,7 @@ struct Split {
     kReady,
     kBarrier,   // waits at block barrier `barrier`
     kWarpSync,  // waits for the lanes in `wanted`
+    kUnit,      // waits until a unit of the multiprocessor has something for it
   };
   Frame* frame = nullptr;
   uint32_t pc = 0;
@@ -148,6 +149,8 @@ class Warp {
   bool Met(uint32_t members);
   // The split waits at a barrier of the block.
   Flow WaitAtBarrier(uint32_t barrier);
+  // The split runs its instruction again after the next Block::WakeUnits.
+  Flow WaitForUnit();
   // For the proof of endless loops: the lanes have read memory that others may change; `bytes` bytes of a lane's local
   // memory are about to become those at `to`. Changes of memory that others see, and whatever else no register holds,
   // are the block's to know (Block::NoteChange, NoteOutside).
@@ -165,6 +168,7 @@ class Warp {
 
   // Moves every split that waits at `barrier` past it. For the block.
   void Release(uint32_t barrier, uint32_t popc, bool all, bool any);
+  void WakeUnits();
   // Runnable again after something outside the warp changed.
   bool blocked() const { return blocked_; }
 

@@ -40,6 +40,7 @@ OpTable MakeTable() {
   RegisterMatrix(table);
   RegisterMove(table);
   RegisterSynchronize(table);
+  RegisterTcgen05(table);
   RegisterTranscendental(table);
   RegisterWarpWide(table);
   RegisterWmma(table);

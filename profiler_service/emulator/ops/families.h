@@ -19,6 +19,7 @@ void RegisterLoadStore(OpTable& table);       // ld, st, prefetch, isspacep
 void RegisterMatrix(OpTable& table);          // mma.sync, ldmatrix, stmatrix
 void RegisterMove(OpTable& table);            // mov, special registers
 void RegisterSynchronize(OpTable& table);     // bar, membar, fence, nanosleep
+void RegisterTcgen05(OpTable& table);         // tcgen05: Blackwell's tensor memory and tensor cores
 void RegisterTranscendental(OpTable& table);  // rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh
 void RegisterWarpWide(OpTable& table);        // shfl, vote, match, redux, activemask, elect
 void RegisterWmma(OpTable& table);            // wmma.load, wmma.mma, wmma.store

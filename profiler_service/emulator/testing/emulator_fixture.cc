@@ -44,14 +44,14 @@ sassay::v1::Bundle CompiledBundle(const std::string& name) {
   return bundle;
 }
 
-sassay::v1::Bundle TextBundle(const std::string& body) {
+sassay::v1::Bundle TextBundle(const std::string& body, const std::string& arch) {
   sassay::v1::Bundle bundle;
-  bundle.set_ptx(absl::StrCat(".version 9.0\n.target sm_90a\n.address_size 64\n", body));
+  bundle.set_ptx(absl::StrCat(".version 9.0\n.target ", arch, "\n.address_size 64\n", body));
   return bundle;
 }
 
-Emulated::Emulated(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode)
-    : device_(Must(EmulatedDevice::Open("sm_90a", mode))) {
+Emulated::Emulated(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode, const std::string& arch)
+    : device_(Must(EmulatedDevice::Open(arch, mode))) {
   Must(device_->LoadModule(bundle));
 }
 

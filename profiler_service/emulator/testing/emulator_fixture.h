@@ -18,7 +18,7 @@ namespace sassay::emulator {
 // The PTX of testing/<name>.cu, with that source, so that findings carry its lines.
 sassay::v1::Bundle CompiledBundle(const std::string& name);
 // Hand-written PTX: adds the header (.version, .target, .address_size).
-sassay::v1::Bundle TextBundle(const std::string& body);
+sassay::v1::Bundle TextBundle(const std::string& body, const std::string& arch = "sm_90a");
 
 template <class T>
 std::string Bytes(const T& value) {
@@ -28,7 +28,7 @@ std::string Bytes(const T& value) {
 // One emulated device with one module. Failures of our own end the test.
 class Emulated {
  public:
-  Emulated(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode);
+  Emulated(const sassay::v1::Bundle& bundle, sassay::worker::RunMode mode, const std::string& arch = "sm_90a");
 
   device::Device& device() { return *device_; }
   // A buffer with these contents.

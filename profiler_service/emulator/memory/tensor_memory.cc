@@ -1,0 +1,52 @@
+#include "profiler_service/emulator/memory/tensor_memory.h"
+
+#include <algorithm>
+
+namespace sassay::emulator {
+
+TensorMemory::TensorMemory(bool checked)
+    : cells_(size_t{kTensorLanes} * kTensorColumns), written_(checked ? cells_.size() : 0) {}
+
+std::optional<uint32_t> TensorMemory::Allocate(uint32_t columns, uint32_t inst, uint32_t thread) {
+  const auto units = static_cast<std::ptrdiff_t>(columns / kTensorAllocationUnit);
+  const auto room = std::search_n(taken_.begin(), taken_.end(), units, false);
+  if (room == taken_.end()) return std::nullopt;
+  std::fill(room, room + units, true);
+  const auto column = static_cast<uint32_t>(room - taken_.begin()) * kTensorAllocationUnit;
+  holdings_.push_back({column, columns, inst, thread});
+  // What was left there by its former owner means nothing to the new one.
+  for (uint32_t lane = 0; lane < kTensorLanes && !written_.empty(); ++lane) {
+    std::fill_n(&written_[size_t{lane} * kTensorColumns + column], columns, 0);
+  }
+  return column;
+}
+
+bool TensorMemory::Free(uint32_t column, uint32_t columns) {
+  const auto held = std::find_if(holdings_.begin(), holdings_.end(), [&](const Holding& holding) {
+    return holding.column == column && holding.columns == columns;
+  });
+  if (held == holdings_.end()) return false;
+  holdings_.erase(held);
+  std::fill_n(taken_.begin() + column / kTensorAllocationUnit, columns / kTensorAllocationUnit, false);
+  return true;
+}
+
+uint32_t TensorMemory::free_columns() const {
+  return static_cast<uint32_t>(std::count(taken_.begin(), taken_.end(), false)) * kTensorAllocationUnit;
+}
+
+bool TensorMemory::Allocated(uint32_t column, uint32_t columns) const {
+  if (column >= kTensorColumns || columns > kTensorColumns - column) return false;
+  for (uint32_t unit = column / kTensorAllocationUnit; unit * kTensorAllocationUnit < column + columns; ++unit) {
+    if (!taken_[unit]) return false;
+  }
+  return true;
+}
+
+void TensorMemory::MarkWritten(const TensorRegion& region) {
+  for (uint32_t lane = region.lane; lane < region.lane + region.lanes && !written_.empty(); ++lane) {
+    std::fill_n(&written_[size_t{lane} * kTensorColumns + region.column], region.columns, 1);
+  }
+}
+
+}  // namespace sassay::emulator
