@@ -10,7 +10,7 @@ build_packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
   libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev prometheus-cpp-dev
-  libsqlite3-dev libseccomp-dev libdw-dev libffi-dev libssl-dev libpugixml-dev libcsv-dev
+  libsqlite3-dev libcurl4-openssl-dev libseccomp-dev libdw-dev libffi-dev libssl-dev libpugixml-dev libcsv-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   bubblewrap binutils openssl patchelf
 )

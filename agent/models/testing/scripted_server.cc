@@ -196,6 +196,10 @@ class Server : public ScriptedServer {
     absl::MutexLock lock(&mutex_);
     return requests_;
   }
+  uint32_t Connections() const override {
+    absl::MutexLock lock(&mutex_);
+    return connections_so_far_;
+  }
   uint32_t MostAtOnce() const override {
     absl::MutexLock lock(&mutex_);
     return most_at_once_;
@@ -217,6 +221,7 @@ class Server : public ScriptedServer {
       {
         absl::MutexLock lock(&mutex_);
         ++connections_;
+        ++connections_so_far_;
       }
       std::thread([this, fd = socket.release()] { Serve(UniqueFd(fd)); }).detach();
     }
@@ -298,6 +303,7 @@ class Server : public ScriptedServer {
   uint32_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t most_at_once_ ABSL_GUARDED_BY(mutex_) = 0;
   int connections_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t connections_so_far_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread acceptor_;
 };
 

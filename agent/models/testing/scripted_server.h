@@ -121,6 +121,8 @@ class ScriptedServer {
   virtual std::map<std::string, KeyCount> Counts() const = 0;
   // Every request for an answer so far, in order.
   virtual std::vector<AnswerRequest> Requests() const = 0;
+  // Connections that were made so far.
+  virtual uint32_t Connections() const = 0;
   // Most answers under way at one time.
   virtual uint32_t MostAtOnce() const = 0;
   // Waits until `count` requests for answers have come; false after `timeout`.

@@ -1,0 +1,52 @@
+#include "agent/models/http/secret.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <type_traits>
+
+namespace sassay::agent {
+namespace {
+
+template <typename T>
+concept Printable = requires(std::ostream& out, const T& value) {
+  out << value;
+};
+
+static_assert(Printable<std::string>);
+static_assert(!Printable<Secret>);
+static_assert(!std::is_copy_constructible_v<Secret>);
+static_assert(!std::is_convertible_v<Secret, std::string>);
+
+TEST(SecretTest, TakesTheTextItIsMadeOf) {
+  std::string text = "sk-a-long-enough-key-to-live-on-the-heap";
+  const Secret secret(std::move(text));
+  EXPECT_TRUE(text.empty());  // NOLINT: that it is empty is the claim
+  EXPECT_EQ(secret.Reveal(), "sk-a-long-enough-key-to-live-on-the-heap");
+}
+
+TEST(SecretTest, RedactsEveryOccurrence) {
+  const Secret secret("sk-1");
+  EXPECT_EQ(secret.Redact("bad key sk-1, I said sk-1."), "bad key (key), I said (key).");
+  EXPECT_EQ(secret.Redact("nothing"), "nothing");
+}
+
+TEST(SecretTest, NoSecretRedactsNothing) { EXPECT_EQ(Secret().Redact("abc"), "abc"); }
+
+TEST(SecretTest, AMovedSecretLeavesNothingBehind) {
+  Secret one("sk-1");
+  const Secret other(std::move(one));
+  EXPECT_TRUE(one.empty());  // NOLINT
+  EXPECT_EQ(other.Reveal(), "sk-1");
+}
+
+TEST(SecretTest, WipedTextHoldsNoTraceInItsMemory) {
+  std::string text(64, 's');
+  const char* memory = text.data();
+  WipeText(text);
+  EXPECT_TRUE(text.empty());
+  for (int i = 1; i < 64; ++i) EXPECT_EQ(memory[i], '\0');
+}
+
+}  // namespace
+}  // namespace sassay::agent
