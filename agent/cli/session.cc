@@ -4,6 +4,7 @@
 #include "absl/time/clock.h"
 #include "agent/render/text.h"
 #include "agent/render/verdict.h"
+#include "agent/submit/from_settings.h"
 #include "agent/submit/rpc_error.h"
 #include "common/base/proto_json.h"
 #include "sassay/v1/agent.pb.h"
@@ -50,15 +51,7 @@ int Session::Fail(const absl::Status& status, absl::string_view submission_id) {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Session::Connect() const {
-  ConnectionOptions options;
-  options.service = settings_.Text("service");
-  options.ca_file = settings_.Text("ca_file");
-  options.cert_file = settings_.Text("cert_file");
-  options.key_file = settings_.Text("key_file");
-  options.token_file = settings_.Text("token_file");
-  options.token = settings_.Text("token");
-  options.insecure = settings_.Switch("insecure");
-  return Connection::Open(options);
+  return Connection::Open(ConnectionFrom(settings_));
 }
 
 int ExitStatusOf(const v1::Verdict& verdict) {

@@ -46,4 +46,9 @@ absl::StatusOr<BuiltBundle> ReadBundle(const std::string& path) {
   return built;
 }
 
+void NoteSuggestedSize(Session& session, const std::string& name, const v1::Workload& workload) {
+  if (!absl::StrContains(name, '/'))
+    session.progress().Note(absl::StrCat(name, " names no size; taking ", workload.name()));
+}
+
 }  // namespace sassay::agent

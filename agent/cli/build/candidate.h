@@ -3,15 +3,12 @@
 #define SASSAY_AGENT_CLI_BUILD_CANDIDATE_H_
 
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "agent/build/builder.h"
 #include "agent/cli/session.h"
-#include "sassay/v1/agent.pb.h"
-#include "sassay/v1/bundle.pb.h"
-#include "sassay/v1/verdict.pb.h"
 
 namespace sassay::agent {
 
@@ -28,21 +25,6 @@ struct CandidateArguments {
 // Adds the positional paths, -I and -D.
 void AddCandidateArguments(CLI::App& command, CandidateArguments& arguments, const std::string& placeholder);
 
-// A bundle in canonical bytes.
-struct BuiltBundle {
-  std::string bytes;
-  v1::Bundle bundle;
-  // With names and SASS families, which the bundle leaves out; empty if it was read from a file.
-  std::vector<v1::KernelFacts> kernels;
-  bool compile_cached = false;
-  absl::Duration compile_time;
-  absl::Duration capture_time;
-  std::vector<std::string> warnings;
-};
-
-// A bundle, or a verdict with status COMPILE_ERROR or CAPTURE_ERROR that looks as the service's would.
-using BuildOutcome = std::variant<BuiltBundle, v1::Verdict>;
-
 // Whether the paths name one bundle and no sources.
 bool IsBundle(const CandidateArguments& arguments);
 
@@ -55,6 +37,9 @@ absl::StatusOr<BuiltBundle> ReadBundle(const std::string& path);
 absl::StatusOr<BuildOutcome> BuildBundle(Session& session, const CandidateArguments& arguments,
                                          const std::vector<v1::Workload>& workloads,
                                          const std::vector<v1::Workload>& welcome = {});
+
+// Says which size a definition alone was taken for: who mistyped the size must not read another one's verdict.
+void NoteSuggestedSize(Session& session, const std::string& name, const v1::Workload& workload);
 
 }  // namespace sassay::agent
 

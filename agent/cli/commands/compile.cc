@@ -3,8 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/build/workload_names.h"
 #include "agent/cli/build/candidate.h"
-#include "agent/cli/build/workload_names.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
 #include "agent/render/reports.h"

@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "agent/build/toolchain.h"
 #include "agent/cli/build/inspect_bundle.h"
-#include "agent/cli/build/toolchain.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
 #include "agent/render/inspection.h"

@@ -4,8 +4,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/build/workload_names.h"
 #include "agent/cli/build/candidate.h"
-#include "agent/cli/build/workload_names.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/follow/follow.h"
 #include "agent/cli/session.h"
@@ -97,22 +97,14 @@ absl::StatusOr<v1::Workload> FindWorkload(Session& session, const std::vector<st
                                    " The service's own workloads are not known: ", remote.status().message()));
 }
 
-// Tools that are too slow for a workload's own shape look at this one.
-std::vector<v1::Workload> ShapeForSanitizers(Session& session, const v1::Workload& workload) {
-  if (session.settings().Text("sanitize") != "full") return {};
-  const absl::StatusOr<WorkloadCatalog> catalog = LoadCatalog(session.settings());
-  const Definition* definition = catalog.ok() ? catalog->FindDefinition(workload.definition()) : nullptr;
-  if (definition == nullptr) return {};
-  const absl::optional<v1::Workload> shape = SanitizeShape(*definition, workload);
-  return shape.has_value() ? std::vector<v1::Workload>{*shape} : std::vector<v1::Workload>();
-}
-
 int SubmitSources(Session& session, const SubmitArguments& arguments, const std::vector<std::string>& names) {
   const absl::StatusOr<v1::Workload> workload = FindWorkload(session, names);
   if (!workload.ok()) return session.Fail(workload.status());
   NoteSuggestedSize(session, names.front(), *workload);
-  const absl::StatusOr<BuildOutcome> outcome =
-      BuildBundle(session, arguments.candidate, {*workload}, ShapeForSanitizers(session, *workload));
+  const absl::StatusOr<WorkloadCatalog> catalog = LoadCatalog(session.settings());
+  const absl::StatusOr<BuildOutcome> outcome = BuildBundle(
+      session, arguments.candidate, {*workload},
+      catalog.ok() ? ShapesForSanitizers(session.settings(), *catalog, *workload) : std::vector<v1::Workload>());
   if (!outcome.ok()) return session.Fail(outcome.status());
   if (const auto* verdict = std::get_if<v1::Verdict>(&*outcome)) return session.AnswerVerdict(*verdict);
   const BuiltBundle& built = std::get<BuiltBundle>(*outcome);

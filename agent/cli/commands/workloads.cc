@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "absl/strings/match.h"
-#include "agent/cli/build/workload_names.h"
+#include "agent/build/workload_names.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
 #include "agent/render/reports.h"

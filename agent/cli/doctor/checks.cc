@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/build/toolchain.h"
+#include "agent/build/workload_names.h"
 #include "agent/capture/devices/device_table.h"
-#include "agent/cli/build/toolchain.h"
-#include "agent/cli/build/workload_names.h"
 #include "agent/submit/calls.h"
 #include "common/sandbox/sandbox.h"
 
@@ -75,7 +75,7 @@ v1::Check CheckWorkloads(const Settings& settings) {
 }
 
 v1::Check CheckCache(const Session& session) {
-  const std::filesystem::path folder = CacheFolder(session);
+  const std::filesystem::path folder = CacheFolder(session.settings(), session.terminal().environment);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   const bool writable = !folder.empty() && access(folder.c_str(), W_OK) == 0;

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "agent/cli/session.h"
+#include "agent/submit/from_settings.h"
 #include "sassay/v1/profiler.pb.h"
 
 namespace sassay::agent {
@@ -25,10 +26,6 @@ int FollowExisting(Session& session, const std::string& submission_id);
 
 // A submission's verdict without showing anything; waits for it.
 absl::StatusOr<v1::Verdict> FetchVerdict(Session& session, const std::string& submission_id);
-
-// A request with the settings' stages, sanitize policy, diagnoses and deadlines and a fresh request_id.
-// INVALID_ARGUMENT for an unknown stage or diagnosis.
-absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload);
 
 }  // namespace sassay::agent
 

@@ -6,6 +6,7 @@
 #include "agent/render/text.h"
 #include "agent/submit/calls.h"
 #include "agent/submit/download.h"
+#include "agent/submit/from_settings.h"
 #include "agent/submit/rpc_error.h"
 #include "agent/submit/upload.h"
 #include "common/base/status_macros.h"
@@ -15,12 +16,6 @@ namespace {
 
 // How long the first Ctrl-C waits for the CANCELLED verdict.
 constexpr absl::Duration kCancelPatience = absl::Seconds(10);
-
-RetryPolicy PolicyFrom(const Settings& settings) {
-  RetryPolicy policy;
-  policy.give_up_after = settings.Duration("reconnect_deadline", policy.give_up_after);
-  return policy;
-}
 
 // The agent itself never changes its working directory, but its tests have one each.
 std::filesystem::path ArtifactFolder(const Session& session, const std::string& beside) {
@@ -43,7 +38,7 @@ Follower::Follower(Session& session, std::unique_ptr<Connection> connection, OnI
       connection_(std::move(connection)),
       on_interrupt_(on_interrupt),
       folder_(ArtifactFolder(session, folder)),
-      policy_(PolicyFrom(session.settings())),
+      policy_(RetryPolicyFrom(session.settings())),
       submission_(*connection_, policy_, stopper_, Listener()) {
   if (session.interactive()) spinner_ = std::make_unique<Spinner>(session.progress());
   interrupts_ = std::make_unique<InterruptHandler>([this](int times) { Interrupted(times); });

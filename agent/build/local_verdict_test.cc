@@ -1,4 +1,4 @@
-#include "agent/cli/build/local_verdict.h"
+#include "agent/build/local_verdict.h"
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"

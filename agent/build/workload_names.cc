@@ -1,4 +1,4 @@
-#include "agent/cli/build/workload_names.h"
+#include "agent/build/workload_names.h"
 
 #include <filesystem>
 
@@ -36,9 +36,13 @@ absl::StatusOr<v1::Workload> ResolveWorkload(const WorkloadCatalog& catalog, con
   return catalog.Resolve(name);
 }
 
-void NoteSuggestedSize(Session& session, const std::string& name, const v1::Workload& workload) {
-  if (!absl::StrContains(name, '/'))
-    session.progress().Note(absl::StrCat(name, " names no size; taking ", workload.name()));
+std::vector<v1::Workload> ShapesForSanitizers(const Settings& settings, const WorkloadCatalog& catalog,
+                                              const v1::Workload& workload) {
+  if (settings.Text("sanitize") != "full") return {};
+  const Definition* definition = catalog.FindDefinition(workload.definition());
+  if (definition == nullptr) return {};
+  const absl::optional<v1::Workload> shape = SanitizeShape(*definition, workload);
+  return shape.has_value() ? std::vector<v1::Workload>{*shape} : std::vector<v1::Workload>();
 }
 
 }  // namespace sassay::agent

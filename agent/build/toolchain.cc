@@ -1,4 +1,4 @@
-#include "agent/cli/build/toolchain.h"
+#include "agent/build/toolchain.h"
 
 namespace sassay::agent {
 
@@ -8,10 +8,9 @@ absl::StatusOr<Toolchain> FindConfiguredToolchain(const Settings& settings) {
   return FindToolchain(search);
 }
 
-std::filesystem::path CacheFolder(const Session& session) {
-  const std::string& setting = session.settings().Text("cache_dir");
+std::filesystem::path CacheFolder(const Settings& settings, const std::map<std::string, std::string>& environment) {
+  const std::string& setting = settings.Text("cache_dir");
   if (!setting.empty()) return setting;
-  const auto& environment = session.terminal().environment;
   if (const auto xdg = environment.find("XDG_CACHE_HOME"); xdg != environment.end() && !xdg->second.empty()) {
     return std::filesystem::path(xdg->second) / "sassay";
   }

@@ -1,13 +1,12 @@
 // Workload names as users write them.
-#ifndef SASSAY_AGENT_CLI_BUILD_WORKLOAD_NAMES_H_
-#define SASSAY_AGENT_CLI_BUILD_WORKLOAD_NAMES_H_
+#ifndef SASSAY_AGENT_BUILD_WORKLOAD_NAMES_H_
+#define SASSAY_AGENT_BUILD_WORKLOAD_NAMES_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "agent/cli/session.h"
 #include "agent/config/settings.h"
 #include "common/workload/catalog.h"
 
@@ -24,9 +23,11 @@ absl::StatusOr<WorkloadCatalog> LoadCatalog(const Settings& settings);
 // its message.
 absl::StatusOr<v1::Workload> ResolveWorkload(const WorkloadCatalog& catalog, const std::string& name);
 
-// Says which size a definition alone was taken for: who mistyped the size must not read another one's verdict.
-void NoteSuggestedSize(Session& session, const std::string& name, const v1::Workload& workload);
+// The smaller shape that tools of the sanitizer look at instead of the workload's own, where the `sanitize` setting
+// asks for the slow ones and the definition has such a shape; at most one.
+std::vector<v1::Workload> ShapesForSanitizers(const Settings& settings, const WorkloadCatalog& catalog,
+                                              const v1::Workload& workload);
 
 }  // namespace sassay::agent
 
-#endif  // SASSAY_AGENT_CLI_BUILD_WORKLOAD_NAMES_H_
+#endif  // SASSAY_AGENT_BUILD_WORKLOAD_NAMES_H_

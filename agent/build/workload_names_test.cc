@@ -1,4 +1,4 @@
-#include "agent/cli/build/workload_names.h"
+#include "agent/build/workload_names.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,6 +1,6 @@
 // Verdicts that are reached on the submitter's machine, completed so that they look as the service's.
-#ifndef SASSAY_AGENT_CLI_BUILD_LOCAL_VERDICT_H_
-#define SASSAY_AGENT_CLI_BUILD_LOCAL_VERDICT_H_
+#ifndef SASSAY_AGENT_BUILD_LOCAL_VERDICT_H_
+#define SASSAY_AGENT_BUILD_LOCAL_VERDICT_H_
 
 #include "absl/time/time.h"
 #include "sassay/v1/verdict.pb.h"
@@ -20,4 +20,4 @@ void CompleteLocalVerdict(const v1::Workload& workload, const LocalTimes& times,
 
 }  // namespace sassay::agent
 
-#endif  // SASSAY_AGENT_CLI_BUILD_LOCAL_VERDICT_H_
+#endif  // SASSAY_AGENT_BUILD_LOCAL_VERDICT_H_

@@ -1,4 +1,4 @@
-#include "agent/cli/build/local_verdict.h"
+#include "agent/build/local_verdict.h"
 
 #include <string>
 

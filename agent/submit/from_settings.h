@@ -1,0 +1,27 @@
+// What the settings say about the service and about what is asked of it.
+#ifndef SASSAY_AGENT_SUBMIT_FROM_SETTINGS_H_
+#define SASSAY_AGENT_SUBMIT_FROM_SETTINGS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "agent/config/settings.h"
+#include "agent/submit/retry.h"
+#include "common/rpc/secure_channel.h"
+#include "sassay/v1/profiler.pb.h"
+
+namespace sassay::agent {
+
+// Where the service is, and how to be safe on the way there.
+ConnectionOptions ConnectionFrom(const Settings& settings);
+
+// With the `reconnect_deadline` setting.
+RetryPolicy RetryPolicyFrom(const Settings& settings);
+
+// A request with the settings' stages, sanitize policy, diagnoses and deadlines and a fresh request_id.
+// INVALID_ARGUMENT for an unknown stage or diagnosis.
+absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload);
+
+}  // namespace sassay::agent
+
+#endif  // SASSAY_AGENT_SUBMIT_FROM_SETTINGS_H_
