@@ -363,7 +363,7 @@ void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& conte
     const auto described = fault.Findings(*locator_, launch.kernel, launch.grid, launch.block);
     execution.findings.insert(execution.findings.end(), described.begin(), described.end());
     if (!context.checked && code < v1::VERDICT_CODE_ILLEGAL_ADDRESS && code != v1::VERDICT_CODE_MISALIGNED) {
-      const bool rules = code == v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE || code == v1::VERDICT_CODE_DESCRIPTOR_INVALID;
+      const bool rules = code == v1::VERDICT_CODE_BARRIER_MISUSE || code == v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE || code == v1::VERDICT_CODE_DESCRIPTOR_INVALID;
       execution.code = rules ? v1::VERDICT_CODE_ILLEGAL_INSTRUCTION : v1::VERDICT_CODE_ILLEGAL_ADDRESS;
     }
   }
@@ -371,6 +371,13 @@ void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& conte
     execution.outcome = sassay::worker::RUN_OUTCOME_FAULT;
     if (execution.code == v1::VERDICT_CODE_OK) execution.code = execution.findings[0].code();
     execution.message = DescribeFinding(execution.findings[0]);
+    return;
+  }
+  if (!result.mbarrier_cause.empty()) {
+    execution.outcome = sassay::worker::RUN_OUTCOME_TIMEOUT;
+    execution.code = v1::VERDICT_CODE_MBARRIER_DEADLOCK;
+    execution.message = absl::StrCat(ShortKernelName(launch.kernel), ": ", result.mbarrier_cause, ": ",
+                                     DescribeStates(execution.warps, 4));
     return;
   }
   switch (result.kind) {

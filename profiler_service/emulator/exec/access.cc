@@ -213,13 +213,22 @@ std::string VariableName(const std::string& symbol) {
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }
 
-std::string SharedName(const LaunchContext& launch, uint32_t offset) {
+struct SharedPlace {
   std::string name = "shared memory";
+  uint32_t offset = 0;  // within it
+};
+
+SharedPlace PlaceInShared(const LaunchContext& launch, uint32_t offset) {
+  SharedPlace place;
+  place.offset = offset;
   for (const SharedVariable& variable : launch.program->shared_variables) {
     if (variable.owner != nullptr && variable.owner != launch.kernel) continue;
-    if (offset + kSharedBase - variable.offset < variable.bytes) name = VariableName(variable.name);
+    if (offset + kSharedBase - variable.offset >= variable.bytes) continue;
+    place = {VariableName(variable.name), offset + kSharedBase - variable.offset};
   }
-  return name;
+  const uint32_t dynamic = launch.program->dynamic_shared_base - kSharedBase;
+  if (place.name == "shared memory" && offset >= dynamic) place = {"dynamic shared memory", offset - dynamic};
+  return place;
 }
 
 // A race of one lane's access with `other`. False if it need not be described.
@@ -236,8 +245,8 @@ bool PrepareRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lan
 }
 
 std::string AccessAt(Warp& warp, const AccessFacts& facts, int lane, uint32_t offset) {
-  return absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at offset ", offset, " of ",
-                      SharedName(warp.launch(), offset), " by thread ", warp.ThreadOf(lane));
+  return absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at ", DescribeShared(warp.launch(), offset),
+                      " by thread ", warp.ThreadOf(lane));
 }
 
 void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
@@ -300,6 +309,13 @@ void OrderByGlobal(Warp& warp, const AccessFacts& facts) {
 }
 
 }  // namespace
+
+Block* Lanes::BlockOf(Warp& warp, int lane) const { return &warp.block(); }
+
+std::string DescribeShared(const LaunchContext& launch, uint32_t offset) {
+  const SharedPlace place = PlaceInShared(launch, offset);
+  return absl::StrCat("offset ", place.offset, " of ", place.name);
+}
 
 void Addresses(Warp& warp, const Operand& base, int64_t displacement, uint64_t (&addresses)[kLanes]) {
   if (base.bytes == 8) {

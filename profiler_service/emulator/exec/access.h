@@ -4,6 +4,7 @@
 #define SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_ACCESS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "profiler_service/emulator/exec/decoder.h"
@@ -23,6 +24,7 @@ struct AccessFacts {
   bool atomic = false;          // volatile, relaxed, acquire, release, atomic: orders, and races with none of its kind
   bool acquire = false, release = false;
   bool is_volatile = false;
+  bool of_cluster = false;     // shared::cluster: the address may lie in a peer's shared memory
   bool tells_changes = false;  // the handler itself says whether memory changed (Block::NoteChange, Warp::NoteLocal)
 };
 
@@ -34,6 +36,9 @@ struct Lanes {
   uint32_t inputs = 0;  // of those: lanes whose address is in an input (Allocation::input)
   uint8_t* at[kLanes];
   uint8_t* unwritten[kLanes];  // checked launches: one byte per byte, or null
+
+  // Whose shared memory the lane's address is in.
+  Block* BlockOf(Warp& warp, int lane) const;
 };
 
 // Addresses of the lanes of warp.mask(): the operand's value plus `displacement`.
@@ -61,6 +66,9 @@ void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t by
 uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes);
 // Reports the use of a value that was never written: `origin` is the load that brought it (or the instruction itself).
 void ReportUninitialized(Warp& warp, const Inst& inst, uint32_t origin, uint32_t lanes, absl::string_view use);
+
+// "offset 16 of full", for a finding: `offset` in the block's shared memory.
+std::string DescribeShared(const LaunchContext& launch, uint32_t offset);
 
 // Parses the state space and semantics out of an instruction's modifiers, and whether a named base is frame relative.
 AccessFacts ParseAccess(const Decoder& decoder, const ptx::Operand& address);

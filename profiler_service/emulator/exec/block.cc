@@ -4,12 +4,15 @@
 #include <bit>
 
 #include "absl/strings/str_cat.h"
+#include "profiler_service/emulator/exec/access.h"
 
 namespace sassay::emulator {
 namespace {
 
 constexpr uint32_t kTurn = 1 << 14;  // instructions a warp runs before the next one's turn
 constexpr uint32_t kPollingRounds = 16;
+// How often all waits at mbarriers time out, with no progress between, before the block counts as deadlocked.
+constexpr uint32_t kTimedOutRounds = 64;
 
 }  // namespace
 
@@ -22,10 +25,11 @@ void Block::Start(LaunchContext& launch, uint64_t index) {
   position_.z = static_cast<uint32_t>(index / grid.x / grid.y);
   threads_ = static_cast<uint32_t>(launch.block.count());
   warp_count_ = (threads_ + kLanes - 1) / kLanes;
-  polling_rounds_ = 0;
+  polling_rounds_ = timed_out_rounds_ = 0;
   endless_ = false;
   shared_.Reset(launch.shared_bytes(), warp_count_, launch.checked);
   copies_.Reset();
+  mbarriers_.Reset();
   barriers_.fill(Barrier());
   extensions_.clear();
   hints_.fill(nullptr);
@@ -69,11 +73,13 @@ Block::Result Block::Run(uint32_t turns_given, bool undisturbed) {
         std::all_of(warps_.begin(), warps_.end(), [](const auto& warp) { return warp->done() || warp->blocked(); });
     if (!ran && all_blocked) {
       const bool any_left = std::any_of(warps_.begin(), warps_.end(), [](const auto& warp) { return !warp->done(); });
+      if (TimeOutMbarrierWaits()) continue;
       return any_left ? Result::kDeadlocked : End();
     }
     polling_rounds_ = only_polling && ran ? polling_rounds_ + 1 : 0;
     if (polling_rounds_ < kPollingRounds && !(watching_ && clean() && idle())) continue;
     polling_rounds_ = 0;
+    for (auto& warp : warps_) warp->TimeOutAtMbarriers();
     return Result::kYielded;
   }
   return Result::kHadShare;
@@ -111,6 +117,37 @@ void Block::LanesLeft() {
     if (barriers_[id].active) TryComplete(id);
   }
 }
+
+void Block::WakeAtMbarrier(uint32_t offset) {
+  for (uint32_t i = 0; i < warp_count_; ++i) warps_[i]->WakeAtMbarrier(offset);
+}
+
+// A wait (mbarrier.try_wait) may return without its phase being over, and code may then do something else; so nobody
+// waits for ever until all have been through that for a while, and nothing has come of it.
+bool Block::TimeOutMbarrierWaits() {
+  if (timed_out_at_ != progress_) timed_out_rounds_ = 0;
+  timed_out_at_ = progress_;
+  if (++timed_out_rounds_ > kTimedOutRounds) return false;
+  bool any = false;
+  for (auto& warp : warps_) any |= warp->TimeOutAtMbarriers();
+  return any;
+}
+
+// Of several that wait, the first whose barrier tells something that is wrong.
+std::string Block::MbarrierCause() const {
+  std::string cause;
+  for (const auto& warp : warps_) {
+    for (const Split& split : warp->splits()) {
+      if (split.state != Split::kMbarrier || split.mask == 0) continue;
+      const Mbarriers::Cause found = mbarriers_.LikelyCause(split.barrier, split.wanted != 0);
+      if (found.certain) return found.text;
+      if (cause.empty()) cause = found.text;
+    }
+  }
+  return cause;
+}
+
+std::string Block::NameOfShared(uint32_t offset) const { return DescribeShared(*launch_, offset); }
 
 // A warp has arrived once all its live lanes have; it counts as 32 threads, as on hardware.
 void Block::TryComplete(uint32_t id) {
@@ -182,6 +219,8 @@ std::string Block::Describe(const Warp& warp, const Split& split) const {
       return absl::StrCat("waiting at barrier ", split.barrier, ", where ", arrived, " of ", wanted, " threads are",
                           lanes);
     }
+    case Split::kMbarrier:
+      return absl::StrCat("waiting for parity ", split.wanted, " of ", mbarriers_.Describe(split.barrier), lanes);
     case Split::kWarpSync:
       return absl::StrCat("waiting for lanes 0x", absl::Hex(split.wanted & warp.live() & ~split.mask, absl::kZeroPad8),
                           " of its warp", lanes);

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiler_service/emulator/exec/async/mbarriers.h"
 #include "profiler_service/emulator/exec/launch_context.h"
 #include "profiler_service/emulator/exec/warp.h"
 #include "profiler_service/emulator/memory/copies.h"
@@ -51,6 +52,7 @@ class Block {
   LaunchContext& launch() { return *launch_; }
   SharedMemory& shared() { return shared_; }
   CopiesUnderWay& copies() { return copies_; }  // checked launches
+  Mbarriers& mbarriers() { return mbarriers_; }
   uint64_t index() const { return index_; }
   const Extent& position() const { return position_; }  // blockIdx
   uint32_t threads() const { return threads_; }
@@ -74,9 +76,11 @@ class Block {
   uint64_t changes() const { return changes_; }
   uint64_t outside() const { return outside_; }
   // Memory that other warps may see has changed.
-  void NoteChange() { ++changes_; }
-  // Something has happened that no snapshot of a warp holds: a barrier, a look at the clock, state of an extension.
-  void NoteOutside() { ++changes_, ++outside_; }
+  void NoteChange() { ++changes_, ++progress_; }
+  // Something has happened that no snapshot of a warp holds: a barrier, state of an extension; and what is no progress
+  // by itself, a look at the clock or lanes that meet.
+  void NoteOutside() { ++changes_, ++outside_, ++progress_; }
+  void NoteOutsideIdly() { ++changes_, ++outside_; }
   // A warp will never leave its loop.
   void NoteEndless() { endless_ = true; }
   // Whether the last Run changed nothing that others may see; and whether it has shown, besides, that every warp that
@@ -93,6 +97,13 @@ class Block {
   void LanesLeft();
   // What splits wait for in Warp::WaitForUnit may have come: they look again.
   void WakeUnits();
+  // The phase of the mbarrier at `offset` is over.
+  void WakeAtMbarrier(uint32_t offset);
+  // Of a deadlock: why those who wait at mbarriers wait for ever, in one sentence; empty if nobody waits at one.
+  std::string MbarrierCause() const;
+
+  // "offset 16 of full": a place in shared memory as its author knows it.
+  std::string NameOfShared(uint32_t offset) const;
 
   // Who stands where, for a report: (split's first lane, what it does). Exited lanes are left out.
   std::string Describe(const Warp& warp, const Split& split) const;
@@ -110,6 +121,7 @@ class Block {
   void BeginShare(bool undisturbed);
   Result End();
   void TryComplete(uint32_t id);
+  bool TimeOutMbarrierWaits();
   void ReportDivergence(uint32_t id, Warp& warp);
 
   LaunchContext* launch_ = nullptr;
@@ -117,10 +129,13 @@ class Block {
   Extent position_;
   uint32_t threads_ = 0, warp_count_ = 0;
   uint32_t polling_rounds_ = 0;
+  uint32_t timed_out_rounds_ = 0;  // since `timed_out_at_`
+  uint64_t progress_ = 0, timed_out_at_ = 0;
   bool watching_ = false, endless_ = false;
   uint64_t changes_ = 1, outside_ = 0, share_began_ = 0;
   SharedMemory shared_;
   CopiesUnderWay copies_;
+  Mbarriers mbarriers_{*this};
   std::vector<std::unique_ptr<Warp>> warps_;
   std::array<Barrier, kBarriers> barriers_;
   std::vector<Count> counts_;

@@ -71,10 +71,12 @@ bool Warp::WakeGathered() {
   return woken;
 }
 
-// No split can run: the lanes at the first warp-wide instruction go on without those that cannot come.
+// No split can run, and none will by itself: the lanes at the first warp-wide instruction go on without those that
+// cannot come.
 bool Warp::ForceProgress() {
   Split* first = nullptr;
   for (Split& split : splits_) {
+    if (split.state == Split::kMbarrier) return false;
     if (split.state == Split::kWarpSync && (first == nullptr || split.pc < first->pc)) first = &split;
   }
   if (first == nullptr) return false;
@@ -150,7 +152,7 @@ void Warp::Join(const std::vector<size_t>& together, uint32_t present) {
 }
 
 bool Warp::Gathered(uint32_t members) {
-  if (splits_.size() > 1) block_.NoteOutside();
+  if (splits_.size() > 1) block_.NoteOutsideIdly();
   Split& split = splits_[current_];
   const uint32_t missing = members & live_ & ~split.mask;
   if (missing == 0) return true;

@@ -293,6 +293,7 @@ Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, doubl
       break;
     case Block::Result::kDeadlocked:
     case Block::Result::kEndless:
+      if (result_.kind == GridResult::kDone) result_.mbarrier_cause = block.MbarrierCause();
       if (result_.kind == GridResult::kDone && result == Block::Result::kDeadlocked) {
         End(GridResult::kDeadlock, absl::StrCat("block ", block.index(), ": no warp can go on"));
       } else if (result_.kind == GridResult::kDone) {
@@ -414,6 +415,9 @@ void Grid::CheckEstimate(absl::Time now) {
 
 void Grid::CollectStandings(const Block& block) {
   if (result_.kind == GridResult::kDone || result_.kind == GridResult::kTooLarge) return;
+  if (result_.kind == GridResult::kEndless && result_.mbarrier_cause.empty()) {
+    result_.mbarrier_cause = block.MbarrierCause();
+  }
   for (const auto& warp : block.warps()) {
     for (const Split& split : warp->splits()) {
       if (split.mask == 0 || result_.standings.size() >= kMaxStandings) continue;

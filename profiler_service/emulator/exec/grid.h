@@ -39,6 +39,7 @@ struct GridResult {
   enum Kind { kDone, kFault, kFailed, kTimeout, kDeadlock, kEndless, kTooLarge };
   Kind kind = kDone;
   std::string message;
+  std::string mbarrier_cause;       // kDeadlock, kEndless: why warps wait for ever at an mbarrier, if any does
   std::vector<Standing> standings;  // kTimeout, kDeadlock, kEndless; bounded
   std::vector<Count> counts;        // counted launches, by Inst::id
   absl::Duration elapsed;

@@ -141,10 +141,10 @@ void Warp::Divide(uint32_t mask) {
 
 void Warp::MergeSplits() {
   for (size_t i = 0; i < splits_.size(); ++i) {
-    if (splits_[i].state == Split::kBarrier) continue;
+    if (splits_[i].state == Split::kBarrier || splits_[i].state == Split::kMbarrier) continue;
     for (size_t j = splits_.size(); j-- > i + 1;) {
       if (splits_[j].frame != splits_[i].frame || splits_[j].pc != splits_[i].pc) continue;
-      if (splits_[j].state == Split::kBarrier) continue;
+      if (splits_[j].state == Split::kBarrier || splits_[j].state == Split::kMbarrier) continue;
       if (splits_[j].state != splits_[i].state) splits_[i].state = Split::kReady;
       splits_[i].mask |= splits_[j].mask;
       splits_[i].deferred = splits_[i].deferred && splits_[j].deferred;
@@ -449,6 +449,33 @@ void Warp::Release(uint32_t barrier, uint32_t popc, bool all, bool any) {
     ++split.pc;
   }
   blocked_ = false;
+}
+
+Flow Warp::WaitAtMbarrier(uint32_t offset, bool odd) {
+  Split& split = splits_[current_];
+  split.state = Split::kMbarrier;
+  split.barrier = offset;
+  split.wanted = odd ? 1 : 0;
+  return Flow::kBlocked;
+}
+
+void Warp::WakeAtMbarrier(uint32_t offset) {
+  for (Split& split : splits_) {
+    if (split.state != Split::kMbarrier || split.barrier != offset) continue;
+    split.state = Split::kReady;
+    blocked_ = false;
+  }
+}
+
+bool Warp::TimeOutAtMbarriers() {
+  bool any = false;
+  for (Split& split : splits_) {
+    if (split.state != Split::kMbarrier) continue;
+    split.state = Split::kReady;
+    split.timed_out = any = true;
+    blocked_ = false;
+  }
+  return any;
 }
 
 Place Warp::PlaceOf(const Inst& inst, int lane) const {

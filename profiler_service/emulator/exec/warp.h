@@ -46,15 +46,17 @@ struct Split {
     kBarrier,   // waits at block barrier `barrier`
     kWarpSync,  // waits for the lanes in `wanted`
     kUnit,      // waits until a unit of the multiprocessor has something for it
+    kMbarrier,  // waits for the mbarrier at offset `barrier` of shared memory; `wanted`: the phase's parity
   };
   Frame* frame = nullptr;
   uint32_t pc = 0;
   uint32_t mask = 0;
   State state = kReady;
-  bool deferred = false;  // it polls: let the others go first
-  bool forced = false;    // its missing lanes will never come: go on without
-  bool polled = false;    // has polled since its last backward branch
-  bool meets = false;     // waits at a bar.warp.sync, where lanes meet from different places
+  bool deferred = false;   // it polls: let the others go first
+  bool forced = false;     // its missing lanes will never come: go on without
+  bool polled = false;     // has polled since its last backward branch
+  bool timed_out = false;  // its wait at an mbarrier returns without success
+  bool meets = false;      // waits at a bar.warp.sync, where lanes meet from different places
   uint32_t barrier = 0;
   uint32_t wanted = 0;
   uint32_t laps = 0;  // backward branches since it last gave way
@@ -151,6 +153,9 @@ class Warp {
   Flow WaitAtBarrier(uint32_t barrier);
   // The split runs its instruction again after the next Block::WakeUnits.
   Flow WaitForUnit();
+  // The split waits until the phase of this parity is over at an mbarrier; then, or when the wait times out, it runs
+  // this instruction again.
+  Flow WaitAtMbarrier(uint32_t offset, bool odd);
   // For the proof of endless loops: the lanes have read memory that others may change; `bytes` bytes of a lane's local
   // memory are about to become those at `to`. Changes of memory that others see, and whatever else no register holds,
   // are the block's to know (Block::NoteChange, NoteOutside).
@@ -169,6 +174,9 @@ class Warp {
   // Moves every split that waits at `barrier` past it. For the block.
   void Release(uint32_t barrier, uint32_t popc, bool all, bool any);
   void WakeUnits();
+  void WakeAtMbarrier(uint32_t offset);
+  // Whether any split waited.
+  bool TimeOutAtMbarriers();
   // Runnable again after something outside the warp changed.
   bool blocked() const { return blocked_; }
 

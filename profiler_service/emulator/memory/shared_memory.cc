@@ -21,21 +21,27 @@ uint8_t GranuleMask(uint32_t granule, uint32_t offset, uint32_t bytes) {
 
 }  // namespace
 
+void Past::Join(const Past& other) {
+  JoinInto(seen, other.seen);
+  JoinInto(fenced, other.fenced);
+}
+
 void SharedMemory::Reset(uint32_t bytes, uint32_t warps, bool checked) {
   size_ = bytes;
   data_.assign(bytes, 0);
   unwritten_.assign(checked ? bytes : 0, 1);
-  for (uint32_t warp = 0; warp < clocks_.size(); ++warp) past_ = std::max(past_, clocks_[warp][warp]);
+  for (uint32_t warp = 0; warp < clocks_.size(); ++warp) past_ = std::max(past_, clocks_[warp].seen[warp]);
   if (past_ > kTooLate) {
     granules_.clear();
     past_ = 0;
   }
   granules_.resize(checked ? (bytes + 1) / 2 : 0);
   published_.clear();
-  Clock start;
-  start.fill(past_);
+  Past start;
+  start.seen.fill(past_);
+  start.fenced.fill(past_);
   clocks_.assign(checked ? warps : 0, start);
-  for (uint32_t warp = 0; warp < clocks_.size(); ++warp) clocks_[warp][warp] = past_ + 1;
+  for (uint32_t warp = 0; warp < clocks_.size(); ++warp) clocks_[warp].seen[warp] = past_ + 1;
 }
 
 void SharedMemory::Note(Granule& granule, const Touch& touch) {
@@ -52,7 +58,7 @@ void SharedMemory::Note(Granule& granule, const Touch& touch) {
 bool SharedMemory::Read(uint32_t offset, uint32_t bytes, Touch touch, Race& race) {
   const uint32_t warp = touch.warp();
   bool found = false;
-  touch.time = clocks_[warp][warp];
+  touch.time = clocks_[warp].seen[warp];
   for (uint32_t g = offset / 2; g <= (offset + bytes - 1) / 2; ++g) {
     Granule& granule = granules_[g];
     touch.bytes = GranuleMask(g, offset, bytes);
@@ -69,7 +75,7 @@ bool SharedMemory::Read(uint32_t offset, uint32_t bytes, Touch touch, Race& race
 bool SharedMemory::Write(uint32_t offset, uint32_t bytes, Touch touch, Race& race) {
   const uint32_t warp = touch.warp();
   bool found = false;
-  touch.time = clocks_[warp][warp];
+  touch.time = clocks_[warp].seen[warp];
   for (uint32_t g = offset / 2; g <= (offset + bytes - 1) / 2; ++g) {
     Granule& granule = granules_[g];
     touch.bytes = GranuleMask(g, offset, bytes);
@@ -90,31 +96,45 @@ bool SharedMemory::Write(uint32_t offset, uint32_t bytes, Touch touch, Race& rac
 
 void SharedMemory::Join(uint32_t warps) {
   if (clocks_.empty()) return;
-  Clock joined{};
+  Past joined;
   for (uint32_t warp = 0; warp < clocks_.size(); ++warp) {
-    if (warps >> warp & 1) JoinInto(joined, clocks_[warp]);
+    if (warps >> warp & 1) joined.Join(clocks_[warp]);
   }
   for (uint32_t warp = 0; warp < clocks_.size(); ++warp) {
     if (!(warps >> warp & 1)) continue;
     clocks_[warp] = joined;
-    ++clocks_[warp][warp];
+    ++clocks_[warp].seen[warp];
   }
+}
+
+void SharedMemory::Publish(uint32_t warp, Past& place) {
+  if (clocks_.empty()) return;
+  place.Join(clocks_[warp]);
+  ++clocks_[warp].seen[warp];
+}
+
+void SharedMemory::Observe(uint32_t warp, const Past& place) {
+  if (!clocks_.empty()) clocks_[warp].Join(place);
+}
+
+void SharedMemory::FenceProxy(uint32_t warp) {
+  if (clocks_.empty()) return;
+  clocks_[warp].fenced = clocks_[warp].seen;
+  ++clocks_[warp].seen[warp];
 }
 
 void SharedMemory::Publish(uint32_t warp, uint64_t address) {
   if (clocks_.empty()) return;
-  if (published_.size() >= kMaxPublished) address = 0;
-  JoinInto(published_[address], clocks_[warp]);
-  ++clocks_[warp][warp];
+  Publish(warp, published_[published_.size() >= kMaxPublished ? 0 : address]);
 }
 
 void SharedMemory::Observe(uint32_t warp, uint64_t address) {
   if (clocks_.empty()) return;
   auto known = published_.find(address);
-  if (known != published_.end()) JoinInto(clocks_[warp], known->second);
+  if (known != published_.end()) clocks_[warp].Join(known->second);
   if (published_.size() < kMaxPublished) return;
   known = published_.find(0);
-  if (known != published_.end()) JoinInto(clocks_[warp], known->second);
+  if (known != published_.end()) clocks_[warp].Join(known->second);
 }
 
 }  // namespace sassay::emulator

@@ -13,6 +13,13 @@ namespace sassay::emulator {
 inline constexpr int kMaxWarps = 32;
 using Clock = std::array<uint32_t, kMaxWarps>;
 
+// What has happened before a place: everything up to these times, and of that, what the async proxy sees as well (a
+// fence.proxy.async has come in between).
+struct Past {
+  Clock seen{}, fenced{};
+  void Join(const Past& other);
+};
+
 // Which thread touched a place of shared memory, when (its warp's own clock), and by which instruction.
 struct Touch {
   uint32_t time = 0;  // 0: never
@@ -58,22 +65,27 @@ class SharedMemory {
   // The same through one address: what others published there happens before what `warp` does next.
   void Publish(uint32_t warp, uint64_t address);
   void Observe(uint32_t warp, uint64_t address);
+  // The same through a place of the caller's own (the phase of an mbarrier).
+  void Publish(uint32_t warp, Past& place);
+  void Observe(uint32_t warp, const Past& place);
+  // fence.proxy.async: what `warp` has seen, the async proxy will see when it is asked to do something after this.
+  void FenceProxy(uint32_t warp);
 
  private:
   struct Granule {
     Touch write, read[2];
   };
   bool Unordered(const Touch& earlier, uint32_t warp) const {
-    return earlier.warp() != warp && earlier.time > clocks_[warp][earlier.warp()];
+    return earlier.warp() != warp && earlier.time > clocks_[warp].seen[earlier.warp()];
   }
   void Note(Granule& granule, const Touch& touch);
 
   uint32_t size_ = 0;
   std::vector<uint8_t> data_, unwritten_;
   std::vector<Granule> granules_;
-  std::vector<Clock> clocks_;
+  std::vector<Past> clocks_;
   uint32_t past_ = 0;  // the latest time of earlier lives
-  absl::flat_hash_map<uint64_t, Clock> published_;
+  absl::flat_hash_map<uint64_t, Past> published_;
 };
 
 }  // namespace sassay::emulator

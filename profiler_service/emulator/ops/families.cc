@@ -38,6 +38,7 @@ OpTable MakeTable() {
   RegisterInteger(table);
   RegisterLoadStore(table);
   RegisterMatrix(table);
+  RegisterMbarrier(table);
   RegisterMove(table);
   RegisterSynchronize(table);
   RegisterTcgen05(table);

@@ -17,6 +17,7 @@ void RegisterFloat(OpTable& table);           // f32 and f64 arithmetic
 void RegisterInteger(OpTable& table);         // integer arithmetic
 void RegisterLoadStore(OpTable& table);       // ld, st, prefetch, isspacep
 void RegisterMatrix(OpTable& table);          // mma.sync, ldmatrix, stmatrix
+void RegisterMbarrier(OpTable& table);        // mbarrier
 void RegisterMove(OpTable& table);            // mov, special registers
 void RegisterSynchronize(OpTable& table);     // bar, membar, fence, nanosleep
 void RegisterTcgen05(OpTable& table);         // tcgen05: Blackwell's tensor memory and tensor cores

@@ -268,7 +268,7 @@ Flow MoveSpecial(Warp& warp, const Inst& inst) {
   const Special which = static_cast<Special>(inst.a);
   const bool thread = which <= kTidZ, lane = which == kLaneId || (which >= kMaskEq && which <= kMaskGt);
   const uint64_t uniform = thread || lane ? 0 : OfBlock(which, warp);
-  if (which >= kClock && which <= kGlobalTimerHi) warp.block().NoteOutside();
+  if (which >= kClock && which <= kGlobalTimerHi) warp.block().NoteOutsideIdly();
   for (int i = 0; i < kLanes; ++i) {
     if (!(warp.mask() >> i & 1)) continue;
     const uint64_t value = thread ? OfThread(which, warp.launch().block, warp.ThreadOf(i))

@@ -88,7 +88,13 @@ Flow Fence(Warp&, const Inst&) {
   return Flow::kNext;
 }
 
-absl::Status DecodeFence(Decoder& d) { return d.Set(Fence); }
+// fence.proxy.async: what this warp has seen written, TMA and tensor cores will see, too.
+Flow FenceProxy(Warp& warp, const Inst& inst) {
+  if (warp.checked()) warp.block().shared().FenceProxy(warp.index());
+  return Fence(warp, inst);
+}
+
+absl::Status DecodeFence(Decoder& d) { return d.Set(d.Has("proxy") && d.Has("async") ? FenceProxy : Fence); }
 
 Flow Nanosleep(Warp&, const Inst&) {
   std::this_thread::yield();
