@@ -68,6 +68,10 @@ class SharedMemory {
   // The same through a place of the caller's own (the phase of an mbarrier).
   void Publish(uint32_t warp, Past& place);
   void Observe(uint32_t warp, const Past& place);
+  // For what is kept elsewhere (tensor memory): the present time of `warp`; whether `warp` comes after what `by` did at
+  // `time`.
+  uint32_t Now(uint32_t warp) const { return clocks_[warp].seen[warp]; }
+  bool Sees(uint32_t warp, uint32_t by, uint32_t time) const { return by == warp || time <= clocks_[warp].seen[by]; }
   // fence.proxy.async: what `warp` has seen, the async proxy will see when it is asked to do something after this.
   void FenceProxy(uint32_t warp);
 

@@ -91,6 +91,14 @@ Flow Deallocate(Warp& warp, const Inst& inst) {
   }
   if (!ValidColumns(columns)) return Reject(warp, inst, kMisuse, BadColumns("dealloc", columns));
   const TensorAddress address = TensorAddress::Of(bits);
+  const TensorOperation* busy = unit.UnderWay({0, kTensorLanes, address.column, columns}, true);
+  if (busy != nullptr && warp.checked()) {
+    const Place other = busy->where;
+    return Reject(warp, inst, sassay::v1::VERDICT_CODE_ASYNC_RACE,
+                  absl::StrCat("tcgen05.dealloc of ", Columns(address.column, columns), " while the ", busy->name,
+                               " at ", kOtherPlace, " is at work there"),
+                  &other);
+  }
   if (address.lane != 0 || !unit.memory().Free(address.column, columns)) {
     return Reject(warp, inst, kMisuse, NotHeld(unit, address, columns));
   }

@@ -14,6 +14,8 @@ absl::Status Decode(Decoder& d) {
   if (operation == "st") return DecodeTensorStore(d);
   if (operation == "wait::ld" || operation == "wait::st") return DecodeTensorWait(d);
   if (operation == "fence::before_thread_sync" || operation == "fence::after_thread_sync") return DecodeTensorFence(d);
+  if (operation == "mma") return DecodeMultiply(d);
+  if (operation == "commit") return DecodeCommit(d);
   return d.Lacks();
 }
 

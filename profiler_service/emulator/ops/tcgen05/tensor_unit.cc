@@ -1,5 +1,6 @@
 #include "profiler_service/emulator/ops/tcgen05/tensor_unit.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -12,6 +13,7 @@ TensorUnit& TensorUnit::Of(Warp& warp) {
   if (unit.memory_ == nullptr) {
     unit.checked_ = warp.checked();
     unit.memory_ = std::make_unique<TensorMemory>(warp.checked());
+    if (warp.checked()) unit.history_.resize(kTensorLanes / kHistoryLanes * kTensorColumns);
   }
   return unit;
 }
@@ -74,6 +76,165 @@ std::string Columns(uint32_t first, uint32_t count) {
 
 uint32_t CtaGroup(const Decoder& decoder) {
   return decoder.Has("cta_group::1") ? 1 : decoder.Has("cta_group::2") ? 2 : 0;
+}
+
+// ---- what is under way ----
+
+namespace {
+
+// Reports a race of what `inst` does now with what `other` did; false if nobody wants to hear of it again.
+void ReportAsyncRace(Warp& warp, const Inst& inst, const Place& other, std::string message) {
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
+  Report& report = warp.launch().report;
+  if (!report.Wants(kCode, inst.id, warp.block().index())) return;
+  Misuse misuse;
+  misuse.code = kCode;
+  misuse.message = std::move(message);
+  misuse.where = warp.PlaceOf(inst, std::countr_zero(warp.mask()));
+  misuse.other = other;
+  misuse.has_other = true;
+  misuse.buffer = "tensor memory";
+  report.Add(std::move(misuse));
+}
+
+bool AnyMeets(const std::vector<TensorRegion>& regions, const TensorRegion& region) {
+  return std::any_of(regions.begin(), regions.end(), [&](const TensorRegion& other) { return other.Meets(region); });
+}
+
+}  // namespace
+
+const TensorOperation* TensorUnit::UnderWay(const TensorRegion& region, bool writes) const {
+  for (const TensorOperation& operation : operations_) {
+    if (operation.run == nullptr) continue;
+    if (AnyMeets(operation.writes, region) || (writes && AnyMeets(operation.reads, region))) return &operation;
+  }
+  return nullptr;
+}
+
+const TensorUnit::Transfer* TensorUnit::Unwaited(const std::array<std::vector<Transfer>, kMaxWarps>& transfers,
+                                                 const TensorRegion& region) const {
+  for (const auto& of_warp : transfers) {
+    for (const Transfer& transfer : of_warp) {
+      if (transfer.region.Meets(region)) return &transfer;
+    }
+  }
+  return nullptr;
+}
+
+// Operations of one thread are done in their order, so these do not race with each other.
+bool TensorUnit::MeetsOperation(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes,
+                                absl::string_view what) {
+  const TensorOperation* operation = UnderWay(region, writes);
+  if (operation == nullptr) return false;
+  const bool written = AnyMeets(operation->writes, region);
+  ReportAsyncRace(
+      warp, inst, operation->where,
+      absl::StrCat(what, " while the ", operation->name, " at ", kOtherPlace, written ? " writes" : " reads",
+                   " there: nobody has waited for a tcgen05.commit that covers it"));
+  return true;
+}
+
+bool TensorUnit::MeetsTransfer(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes,
+                               absl::string_view what) {
+  const Transfer* stored = Unwaited(stores_, region);
+  const Transfer* loaded = stored == nullptr && writes ? Unwaited(loads_, region) : nullptr;
+  const Transfer* transfer = stored != nullptr ? stored : loaded;
+  if (transfer == nullptr) return false;
+  const absl::string_view kind = stored != nullptr ? "st" : "ld";
+  ReportAsyncRace(
+      warp, inst, transfer->where,
+      absl::StrCat(what, " while the tcgen05.", kind, " at ", kOtherPlace, " by warp ", transfer->where.thread / kLanes,
+                   " is under way there: no tcgen05.wait::", kind, " has followed it"));
+  return true;
+}
+
+bool TensorUnit::MeetsUnordered(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes,
+                                absl::string_view what) {
+  const SharedMemory& shared = warp.block().shared();
+  const auto unordered = [&](const Touch& touch) {
+    return touch.time != 0 && !shared.Sees(warp.index(), touch.warp(), touch.time);
+  };
+  for (uint32_t lane = region.lane; lane < region.lane + region.lanes; lane += kHistoryLanes) {
+    for (uint32_t column = region.column; column < region.column + region.columns; ++column) {
+      const History& history = At(lane, column);
+      const Touch* met = unordered(history.write) ? &history.write : nullptr;
+      for (const Touch& read : history.read) {
+        if (writes && met == nullptr && unordered(read)) met = &read;
+      }
+      if (met == nullptr) continue;
+      ReportAsyncRace(warp, inst, Place{warp.block().index(), met->thread, met->inst},
+                      absl::StrCat(what, ", which warp ", met->warp(), met == &history.write ? " wrote" : " read",
+                                   " at ", kOtherPlace, ", with nothing between that orders the two"));
+      return true;
+    }
+  }
+  return false;
+}
+
+bool TensorUnit::Check(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes, absl::string_view what) {
+  return MeetsTransfer(warp, inst, region, writes, what) || MeetsUnordered(warp, inst, region, writes, what);
+}
+
+void TensorUnit::Remember(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes) {
+  Touch touch;
+  touch.time = warp.block().shared().Now(warp.index());
+  touch.thread = static_cast<uint16_t>(warp.ThreadOf(std::countr_zero(warp.mask())));
+  touch.inst = inst.id;
+  for (uint32_t lane = region.lane; lane < region.lane + region.lanes; lane += kHistoryLanes) {
+    for (uint32_t column = region.column; column < region.column + region.columns; ++column) {
+      History& history = At(lane, column);
+      if (writes) {
+        history.write = touch;
+      } else if (history.read[0].time == 0 || history.read[0].warp() == touch.warp()) {
+        history.read[0] = touch;
+      } else {
+        history.read[1] = touch;
+      }
+    }
+  }
+}
+
+void TensorUnit::NoteLoad(Warp& warp, const Inst& inst, const TensorRegion& region) {
+  const std::string what = absl::StrCat("tcgen05.ld of ", Columns(region.column, region.columns));
+  if (!MeetsOperation(warp, inst, region, false, what)) Check(warp, inst, region, false, what);
+  Remember(warp, inst, region, false);
+  loads_[warp.index()].push_back({warp.PlaceOf(inst, std::countr_zero(warp.mask())), region});
+}
+
+void TensorUnit::NoteStore(Warp& warp, const Inst& inst, const TensorRegion& region) {
+  const std::string what = absl::StrCat("tcgen05.st to ", Columns(region.column, region.columns));
+  if (!MeetsOperation(warp, inst, region, true, what)) Check(warp, inst, region, true, what);
+  Remember(warp, inst, region, true);
+  stores_[warp.index()].push_back({warp.PlaceOf(inst, std::countr_zero(warp.mask())), region});
+}
+
+void TensorUnit::Issue(Warp& warp, const Inst& inst, TensorOperation operation) {
+  bool reported = !checked_;
+  for (const auto* regions : {&operation.writes, &operation.reads}) {
+    const bool writes = regions == &operation.writes;
+    for (const TensorRegion& region : *regions) {
+      const std::string what = reported ? ""
+                                        : absl::StrCat(operation.name, writes ? " writes " : " reads ",
+                                                       Columns(region.column, region.columns));
+      reported = reported || Check(warp, inst, region, writes, what);
+      if (checked_) Remember(warp, inst, region, writes);
+    }
+  }
+  if (operations_.size() >= kMostUnderWay) Finish(warp.block(), operations_.front().where.thread, finished_ + 1);
+  operations_.push_back(std::move(operation));
+}
+
+void TensorUnit::Finish(Block& block, uint32_t thread, uint64_t count) {
+  for (uint64_t i = finished_; i < count && i - finished_ < operations_.size(); ++i) {
+    TensorOperation& operation = operations_[i - finished_];
+    if (operation.run == nullptr || operation.where.thread != thread) continue;
+    operation.run(block, *memory_);
+    operation.run = nullptr;
+  }
+  while (!operations_.empty() && operations_.front().run == nullptr) {
+    operations_.pop_front();
+    ++finished_;
+  }
 }
 
 }  // namespace sassay::emulator

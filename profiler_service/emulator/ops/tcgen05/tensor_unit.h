@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "profiler_service/emulator/exec/block.h"
 #include "profiler_service/emulator/exec/decoder.h"
@@ -14,9 +17,21 @@
 
 namespace sassay::emulator {
 
+// What the tensor core has been asked to do and has not done yet: mma, cp, shift.
+struct TensorOperation {
+  absl::string_view name;  // "tcgen05.mma"
+  Place where;             // who asked
+  std::vector<TensorRegion> writes, reads;
+  std::function<void(Block&, TensorMemory&)> run;
+};
+
 // Life cycle: from a block's first tcgen05 instruction to its end; columns that are still held then are a finding.
 // Thread-compatible, as its block is. A block has all 512 columns to itself: blocks that would share a multiprocessor
 // never wait for each other's columns here.
+//
+// Operations are done as late as an honest kernel could notice: when somebody looks at the mbarrier of the commit that
+// covers them. Code that does not wait finds what was there before, and a checked launch says so. Operations of one
+// thread are done in the order in which it asked for them, which is more than the ISA promises (9.7.16.6.2).
 class TensorUnit : public BlockExtension {
  public:
   static TensorUnit& Of(Warp& warp);
@@ -35,7 +50,48 @@ class TensorUnit : public BlockExtension {
 
   void SetWaiting(uint32_t warp, std::string what) { waiting_[warp] = std::move(what); }
 
+  // ---- what is under way ----
+  // Notes what is wrong about the moment (checked launches), then queues the operation.
+  void Issue(Warp& warp, const Inst& inst, TensorOperation operation);
+  // How many have been issued so far.
+  uint64_t issued() const { return finished_ + operations_.size(); }
+  // Does those among the first `count` that `thread` asked for.
+  void Finish(Block& block, uint32_t thread, uint64_t count);
+  // ld and st in checked launches: reports what they meet, and remembers them until the warp waits.
+  void NoteLoad(Warp& warp, const Inst& inst, const TensorRegion& region);
+  void NoteStore(Warp& warp, const Inst& inst, const TensorRegion& region);
+  void WaitLoads(uint32_t warp) { loads_[warp].clear(); }
+  void WaitStores(uint32_t warp) { stores_[warp].clear(); }
+  // The operation or transfer that still works on the region, or null.
+  const TensorOperation* UnderWay(const TensorRegion& region, bool writes) const;
+
  private:
+  // A ld or st that its warp has not waited for.
+  struct Transfer {
+    Place where;
+    TensorRegion region;
+  };
+  // Who last wrote, and who last read, sixteen lanes of a column.
+  struct History {
+    Touch write, read[2];
+  };
+  static constexpr uint32_t kHistoryLanes = 16;
+  static constexpr size_t kMostUnderWay = 1024;
+
+  History& At(uint32_t lane, uint32_t column) { return history_[lane / kHistoryLanes * kTensorColumns + column]; }
+  const Transfer* Unwaited(const std::array<std::vector<Transfer>, kMaxWarps>& transfers,
+                           const TensorRegion& region) const;
+  // True: reported.
+  bool MeetsOperation(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes, absl::string_view what);
+  bool MeetsTransfer(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes, absl::string_view what);
+  bool MeetsUnordered(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes, absl::string_view what);
+  bool Check(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes, absl::string_view what);
+  void Remember(Warp& warp, const Inst& inst, const TensorRegion& region, bool writes);
+
+  std::deque<TensorOperation> operations_;
+  uint64_t finished_ = 0;  // those that have left the queue's front
+  std::array<std::vector<Transfer>, kMaxWarps> loads_, stores_;
+  std::vector<History> history_;  // checked launches
   std::unique_ptr<TensorMemory> memory_;
   bool checked_ = false;
   bool relinquished_ = false;
@@ -70,6 +126,8 @@ absl::Status DecodeTensorLoad(Decoder& decoder);
 absl::Status DecodeTensorStore(Decoder& decoder);
 absl::Status DecodeTensorWait(Decoder& decoder);
 absl::Status DecodeTensorFence(Decoder& decoder);
+absl::Status DecodeMultiply(Decoder& decoder);
+absl::Status DecodeCommit(Decoder& decoder);
 
 }  // namespace sassay::emulator
 

@@ -88,6 +88,12 @@ std::string Wrong(Warp& warp, TensorUnit& unit, const Facts& facts, TensorAddres
   return lanes.empty() ? NotAllocated(unit, facts, at, operation) : lanes;
 }
 
+std::vector<TensorRegion> Regions(const Facts& facts, TensorAddress at) {
+  std::vector<TensorRegion> regions = {{at.lane, facts.lanes(), at.column, facts.columns()}};
+  if (facts.half_split != 0) regions.push_back({at.lane, facts.lanes(), at.column + facts.half_split, facts.columns()});
+  return regions;
+}
+
 uint32_t LoadCell(const TensorMemory& memory, const Facts& facts, uint32_t lane, uint32_t column) {
   const uint32_t value = memory.Read(lane, column);
   return facts.sixteen_bits ? (value & 0xffff) | memory.Read(lane, column + 1) << 16 : value;
@@ -124,7 +130,10 @@ Flow LoadTensor(Warp& warp, const Inst& inst) {
   }
   const TensorMemory& memory = unit.memory();
   const uint32_t mask = warp.mask();
-  if (warp.checked()) TaintLoaded(warp, inst, facts, memory, at);
+  if (warp.checked()) {
+    for (const TensorRegion& region : Regions(facts, at)) unit.NoteLoad(warp, inst, region);
+    TaintLoaded(warp, inst, facts, memory, at);
+  }
   ForCells(facts, at, [&](uint32_t t, uint32_t r, uint32_t lane, uint32_t column) {
     if ((mask >> t & 1) != 0) warp.Out<uint32_t>(inst.o[r])[t] = LoadCell(memory, facts, lane, column);
   });
@@ -141,6 +150,9 @@ Flow StoreTensor(Warp& warp, const Inst& inst) {
   if (!wrong.empty()) return Reject(warp, inst, kMisuse, std::move(wrong));
   TensorMemory& memory = unit.memory();
   const uint32_t mask = warp.mask();
+  for (const TensorRegion& region : warp.checked() ? Regions(facts, at) : std::vector<TensorRegion>()) {
+    unit.NoteStore(warp, inst, region);
+  }
   ForCells(facts, at, [&](uint32_t t, uint32_t r, uint32_t lane, uint32_t column) {
     if ((mask >> t & 1) == 0) return;
     StoreCell(memory, facts, lane, column, warp.In<uint32_t>(inst.o[1 + r])[t]);
@@ -149,7 +161,16 @@ Flow StoreTensor(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
-Flow WaitTransfer(Warp& warp, const Inst&) { return warp.Gathered(~0u) ? Flow::kNext : Flow::kBlocked; }
+// `a`: 1 waits for loads, 0 for stores.
+Flow WaitTransfer(Warp& warp, const Inst& inst) {
+  if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  TensorUnit& unit = TensorUnit::Of(warp);
+  inst.a == 1 ? unit.WaitLoads(warp.index()) : unit.WaitStores(warp.index());
+  return Flow::kNext;
+}
+
+// What orders tcgen05 operations of several threads are the barriers between; the fences keep the compiler from moving
+// them across.
 Flow Fence(Warp&, const Inst&) { return Flow::kNext; }
 
 absl::Status ParseShape(Decoder& d, Facts& facts) {
@@ -216,6 +237,7 @@ absl::Status DecodeTensorStore(Decoder& d) {
 
 absl::Status DecodeTensorWait(Decoder& d) {
   RETURN_IF_ERROR(d.NeedOperands(0, 0));
+  d.inst().a = d.Part(1) == "wait::ld";
   return d.Set(WaitTransfer, kSync);
 }
 

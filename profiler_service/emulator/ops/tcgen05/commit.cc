@@ -1,0 +1,65 @@
+// tcgen05.commit (PTX ISA 9.0, 9.7.16.12.1): an mbarrier hears when all that the thread has asked for is done.
+#include <bit>
+#include <memory>
+
+#include "common/base/status_macros.h"
+#include "profiler_service/emulator/ops/async/barrier_access.h"
+#include "profiler_service/emulator/ops/tcgen05/tensor_unit.h"
+
+namespace sassay::emulator {
+namespace {
+
+// One arrival, after the first `count` operations as far as `thread` asked for them.
+class Commit : public AsyncWork {
+ public:
+  Commit(Block& issuer, uint32_t thread, uint64_t count, uint32_t offset)
+      : issuer_(issuer), thread_(thread), count_(count), offset_(offset) {}
+
+  Past& cause() { return cause_; }
+  void Finish(Block& block) override {
+    issuer_.Extension<TensorUnit>().Finish(issuer_, thread_, count_);
+    if (block.mbarriers().Check(offset_) != Mbarriers::Trouble::kNone) return;
+    block.mbarriers().Arrive(offset_, 1, false, nullptr, &cause_);
+  }
+
+ private:
+  Block& issuer_;
+  const uint32_t thread_;
+  const uint64_t count_;
+  const uint32_t offset_;
+  Past cause_;  // the issuing warp's past: what waits for this arrival comes after it
+};
+
+Flow CommitOne(Warp& warp, const Inst& inst, int lane, const BarrierPlace& place) {
+  if (!CheckBarrier(warp, inst, lane, place)) return warp.launch().stop ? Flow::kRedirected : Flow::kNext;
+  TensorUnit& unit = TensorUnit::Of(warp);
+  auto commit = std::make_unique<Commit>(warp.block(), warp.ThreadOf(lane), unit.issued(), place.offset);
+  if (warp.checked()) warp.block().shared().Publish(warp.index(), commit->cause());
+  if (place.block->mbarriers().Defer(place.offset, std::move(commit))) return Flow::kNext;
+  return warp.Fail(absl::UnimplementedError("emulator lacks room for so many tcgen05.commit on one mbarrier"));
+}
+
+Flow CommitAll(Warp& warp, const Inst& inst) {
+  const AccessFacts& facts = *static_cast<const AccessFacts*>(inst.extra);
+  BarrierPlace places[kLanes];
+  uint32_t here = 0;
+  if (!FindBarriers(warp, inst, inst.o[0], facts, places, here)) return Flow::kRedirected;
+  for (uint32_t rest = here; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const Flow flow = CommitOne(warp, inst, lane, places[lane]);
+    if (flow != Flow::kNext) return flow;
+  }
+  return Flow::kNext;
+}
+
+}  // namespace
+
+absl::Status DecodeCommit(Decoder& d) {
+  if (CtaGroup(d) != 1 || !d.Has("mbarrier::arrive::one") || d.Has("multicast::cluster")) return d.Lacks();
+  RETURN_IF_ERROR(d.NeedOperands(1, 1));
+  RETURN_IF_ERROR(d.Address(d.operand(0)));
+  d.Attach(BarrierAccess(d));
+  return d.Set(CommitAll);
+}
+
+}  // namespace sassay::emulator

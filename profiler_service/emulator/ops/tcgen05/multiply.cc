@@ -1,0 +1,220 @@
+// tcgen05.mma without block scaling (PTX ISA 9.0, 9.7.16.10.9.1).
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/emulator/ops/tcgen05/product.h"
+#include "profiler_service/emulator/ops/tcgen05/tensor_unit.h"
+
+namespace sassay::emulator {
+namespace {
+
+constexpr auto kBadDescriptor = sassay::v1::VERDICT_CODE_DESCRIPTOR_INVALID;
+
+struct Facts {
+  MmaKind kind = MmaKind::kF16;
+  bool a_in_tensor_memory = false;
+  int64_t a_displacement = 0;
+  bool has_mask = false;
+  int scale = 0;
+};
+
+// The sources in their order: D, A, B, the instruction descriptor, perhaps four masks, the predicate.
+enum { kD, kA, kB, kInstruction, kRest };
+
+// A mistake: whose code and message the finding has.
+struct Mistake {
+  sassay::v1::VerdictCode code = sassay::v1::VERDICT_CODE_UNSPECIFIED;
+  std::string message;
+};
+
+absl::StatusOr<SharedMatrix> Matrix(uint64_t word, Element element, bool mn_major) {
+  ASSIGN_OR_RETURN(SharedMatrix matrix, DecodeTcgen05Descriptor(word, mn_major));
+  // Table 52: which elements may be transposed under which swizzle.
+  const bool wide_atoms = matrix.swizzle == Swizzle::k128Atom32;
+  if (mn_major && ElementBytes(element) == 4 && !wide_atoms) {
+    return absl::InvalidArgumentError("32-bit elements are transposed under swizzle mode 1 (32-byte atoms) only");
+  }
+  if (mn_major && ElementBytes(element) != 4 && wide_atoms) {
+    return absl::InvalidArgumentError("swizzle mode 1 (32-byte atoms) transposes 32-bit elements only");
+  }
+  return matrix;
+}
+
+// Fills in an operand in shared memory.
+bool PlaceOperand(Warp& warp, uint64_t word, Element element, uint32_t mn, uint32_t k, bool mn_major, char name,
+                  SharedOperand& operand, Mistake& mistake) {
+  auto matrix = Matrix(word, element, mn_major);
+  if (!matrix.ok()) {
+    mistake = {kBadDescriptor, absl::StrCat("tcgen05.mma: the shared-memory descriptor of ", std::string(1, name), ": ",
+                                            matrix.status().message())};
+    return false;
+  }
+  operand.matrix = *std::move(matrix);
+  operand.element = element;
+  operand.mn = mn;
+  operand.k = k;
+  if (operand.Place(warp.block().shared().size())) return true;
+  mistake = {sassay::v1::VERDICT_CODE_OOB_SHARED,
+             absl::StrCat("tcgen05.mma: the shared-memory descriptor of ", std::string(1, name), " (start ",
+                          operand.matrix.start, ", strides ", operand.matrix.leading_bytes, " and ",
+                          operand.matrix.stride_bytes, ") leads outside of the block's ", warp.block().shared().size(),
+                          " bytes of shared memory")};
+  return false;
+}
+
+// A matrix in tensor memory: aligned as its layout asks, and allocated.
+bool CheckRegion(TensorUnit& unit, const MmaShape& shape, TensorAddress at, uint32_t columns, char name,
+                 Mistake& mistake) {
+  const bool halves = shape.m == 64;
+  if (at.lane != 0 && !(halves && at.lane == 16)) {
+    mistake = {sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE,
+               absl::StrCat("tcgen05.mma: ", std::string(1, name), " begins at lane ", at.lane, "; for M = ", shape.m,
+                            halves ? " it is 0 or 16" : " it is 0")};
+    return false;
+  }
+  if (unit.memory().Allocated(at.column, columns)) return true;
+  mistake = {sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE,
+             absl::StrCat("tcgen05.mma: ", std::string(1, name), " in ", Columns(at.column, columns),
+                          " of tensor memory, which are not all allocated")};
+  return false;
+}
+
+bool MakeShape(Warp& warp, const Inst& inst, const Facts& facts, int lane, MmaShape& shape, Mistake& mistake) {
+  const uint32_t word = warp.In<uint32_t>(inst.o[kInstruction])[lane];
+  auto decoded = DecodeInstruction(word, facts.kind, 1);
+  if (decoded.ok()) {
+    shape = *decoded;
+    return true;
+  }
+  if (decoded.status().code() == absl::StatusCode::kUnimplemented) {
+    warp.Fail(absl::UnimplementedError(absl::StrCat("emulator lacks ", decoded.status().message(), " of tcgen05.mma")));
+    return false;
+  }
+  mistake = {kBadDescriptor, absl::StrCat("tcgen05.mma.", KindName(facts.kind), ": the instruction descriptor 0x",
+                                          absl::Hex(word), ": ", decoded.status().message())};
+  return false;
+}
+
+bool MakeA(Warp& warp, const Inst& inst, const Facts& facts, int lane, TensorProduct& product, Mistake& mistake) {
+  const MmaShape& shape = product.shape;
+  product.a_in_tensor_memory = facts.a_in_tensor_memory;
+  if (!facts.a_in_tensor_memory) {
+    return PlaceOperand(warp, warp.In<uint64_t>(inst.o[kA])[lane], shape.a, shape.m, shape.k, shape.a_mn_major, 'A',
+                        product.a, mistake);
+  }
+  if (shape.a_mn_major || ElementBits(shape.a) < 8) {
+    warp.Fail(absl::UnimplementedError(
+        "emulator lacks tcgen05.mma with a transposed A, or one of 4- or 6-bit elements, in tensor memory"));
+    return false;
+  }
+  product.a_at = TensorAddress::Of(warp.In<uint32_t>(inst.o[kA])[lane] + static_cast<uint32_t>(facts.a_displacement));
+  if (!CheckRegion(TensorUnit::Of(warp), shape, product.a_at, product.AColumns(), 'A', mistake)) return false;
+  if (product.a_at.lane == product.d_at.lane) return true;
+  mistake = {sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE, "tcgen05.mma: A and D begin at different lanes"};
+  return false;
+}
+
+// False: `mistake` says why, or the launch has ended.
+bool MakeProduct(Warp& warp, const Inst& inst, const Facts& facts, int lane, TensorProduct& product, Mistake& mistake) {
+  if (!MakeShape(warp, inst, facts, lane, product.shape, mistake)) return false;
+  const MmaShape& shape = product.shape;
+  product.d_at = TensorAddress::Of(warp.In<uint32_t>(inst.o[kD])[lane] + static_cast<uint32_t>(inst.immediate));
+  if (!CheckRegion(TensorUnit::Of(warp), shape, product.d_at, shape.n, 'D', mistake)) return false;
+  if (!MakeA(warp, inst, facts, lane, product, mistake)) return false;
+  if (!PlaceOperand(warp, warp.In<uint64_t>(inst.o[kB])[lane], shape.b, shape.n, shape.k, shape.b_mn_major, 'B',
+                    product.b, mistake)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < 4 && facts.has_mask; ++i) {
+    product.disabled_lanes[i] = warp.In<uint32_t>(inst.o[kRest + i])[lane];
+  }
+  product.accumulate = (warp.PredicateIn(inst.o[inst.sources - 1]) >> lane & 1) != 0;
+  product.scale = facts.scale;
+  return true;
+}
+
+TensorOperation Operation(Warp& warp, const Inst& inst, int lane, std::shared_ptr<const TensorProduct> product) {
+  TensorOperation operation;
+  operation.name = "tcgen05.mma";
+  operation.where = warp.PlaceOf(inst, lane);
+  operation.writes = product->Regions(product->d_at, product->shape.n);
+  if (product->a_in_tensor_memory) operation.reads = product->Regions(product->a_at, product->AColumns());
+  operation.run = [product = std::move(product)](Block& block, TensorMemory& memory) {
+    product->Compute(block.shared().data(), memory);
+  };
+  return operation;
+}
+
+// One thread asks for one product; several lanes ask for one each.
+Flow Multiply(Warp& warp, const Inst& inst) {
+  const Facts& facts = *static_cast<const Facts*>(inst.extra);
+  const uint32_t lanes = warp.mask();
+  Flow flow = Flow::kNext;
+  for (uint32_t rest = lanes; rest != 0 && flow == Flow::kNext; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    auto product = std::make_shared<TensorProduct>();
+    Mistake mistake;
+    warp.SetMask(1u << lane);
+    if (MakeProduct(warp, inst, facts, lane, *product, mistake)) {
+      TensorUnit::Of(warp).Issue(warp, inst, Operation(warp, inst, lane, std::move(product)));
+    } else if (mistake.message.empty()) {
+      flow = Flow::kRedirected;
+    } else {
+      flow = Reject(warp, inst, mistake.code, std::move(mistake.message));
+    }
+  }
+  warp.SetMask(lanes);
+  return flow;
+}
+
+bool ParseKind(const Decoder& d, MmaKind& kind) {
+  for (const MmaKind known : {MmaKind::kF16, MmaKind::kTf32, MmaKind::kF8f6f4, MmaKind::kI8}) {
+    if (d.Has(KindName(known))) {
+      kind = known;
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::Status DecodeOperands(Decoder& d, Facts& facts) {
+  RETURN_IF_ERROR(d.Address(d.operand(0)));
+  const int64_t displacement = d.inst().immediate;
+  facts.a_in_tensor_memory = d.operand(1).kind == ptx::Operand::kAddress;
+  RETURN_IF_ERROR(facts.a_in_tensor_memory ? d.Address(d.operand(1)) : d.Source(d.operand(1), Type::kB64));
+  if (facts.a_in_tensor_memory) facts.a_displacement = std::exchange(d.inst().immediate, displacement);
+  RETURN_IF_ERROR(d.Source(d.operand(2), Type::kB64));
+  RETURN_IF_ERROR(d.Source(d.operand(3), Type::kB32));
+  size_t at = 4;
+  facts.has_mask = d.operand(at).kind == ptx::Operand::kVector;
+  if (facts.has_mask) {
+    const auto masks = Decoder::Elements(d.operand(at++));
+    if (masks.size() != 4) return d.Malformed("four words that disable lanes");
+    for (const ptx::Operand* mask : masks) RETURN_IF_ERROR(d.Source(*mask, Type::kB32));
+  }
+  RETURN_IF_ERROR(d.Predicate(d.operand(at++)));
+  if (at == d.operand_count()) return absl::OkStatus();
+  if (d.operand(at).kind != ptx::Operand::kInteger || d.operand(at).bits > 15) return d.Malformed("a scale of 0 to 15");
+  facts.scale = static_cast<int>(d.operand(at++).bits);
+  return at == d.operand_count() ? absl::OkStatus() : d.Malformed("fewer operands");
+}
+
+}  // namespace
+
+absl::Status DecodeMultiply(Decoder& d) {
+  Facts facts;
+  if (CtaGroup(d) != 1 || !ParseKind(d, facts.kind) || d.Has("ws") || d.Has("sp") || d.Has("ashift") ||
+      d.Has("block_scale")) {
+    return d.Lacks();
+  }
+  RETURN_IF_ERROR(d.NeedOperands(5, 7));
+  RETURN_IF_ERROR(DecodeOperands(d, facts));
+  d.Attach(facts);
+  return d.Set(Multiply);
+}
+
+}  // namespace sassay::emulator

@@ -1,0 +1,61 @@
+// The arithmetic of tcgen05.mma, apart from who asks for it and when.
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_OPS_TCGEN05_PRODUCT_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_OPS_TCGEN05_PRODUCT_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler_service/emulator/descriptor/instruction.h"
+#include "profiler_service/emulator/descriptor/shared_matrix.h"
+#include "profiler_service/emulator/memory/tensor_memory.h"
+
+namespace sassay::emulator {
+
+// An operand in shared memory: where each of its 16-byte pieces lies, as offsets in the block's shared memory. K-major:
+// piece (mn, k / elements); MN-major: piece (mn / elements, k); the second index runs faster.
+struct SharedOperand {
+  SharedMatrix matrix;
+  Element element = Element::kF16;
+  uint32_t mn = 0, k = 0;
+  std::vector<uint32_t> pieces;
+
+  uint32_t per_piece() const { return 16 / ElementBytes(element); }
+  // Fills `pieces`; false if one of them lies outside of `shared_bytes` bytes of shared memory.
+  bool Place(uint32_t shared_bytes);
+  // values[mn * k_extent + k].
+  std::vector<double> Read(const uint8_t* shared) const;
+};
+
+// One product, ready to be computed when its time has come.
+struct TensorProduct {
+  MmaShape shape;
+  SharedOperand a, b;
+  bool a_in_tensor_memory = false;
+  TensorAddress a_at, d_at;
+  bool accumulate = false;
+  int scale = 0;                             // D's old value counts 2^-scale
+  std::array<uint32_t, 4> disabled_lanes{};  // one bit per lane of tensor memory: these keep what they have
+
+  // Lanes of `rows` rows from `at` on: one region, or four of sixteen lanes where M is 64 (layouts D and F of PTX ISA
+  // 9.0, 9.7.16.10.5).
+  std::vector<TensorRegion> Regions(TensorAddress at, uint32_t columns) const;
+  // Columns that A takes in tensor memory: its elements are packed.
+  uint32_t AColumns() const { return shape.k * ElementBytes(shape.a) / 4; }
+
+  // Products are exact. The sum over K and D's old value is made in double precision and rounded once, to nearest even.
+  // Silicon adds the products of an instruction with fewer bits and truncates; how exactly is not documented. Results
+  // may differ in the last bits of fp32; integer results agree.
+  void Compute(const uint8_t* shared, TensorMemory& memory) const;
+
+ private:
+  std::vector<double> ReadA(const uint8_t* shared, TensorMemory& memory) const;
+};
+
+// The value of an element's bit pattern.
+double ElementValue(uint32_t bits, Element element);
+
+}  // namespace sassay::emulator
+
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_OPS_TCGEN05_PRODUCT_H_
