@@ -29,6 +29,10 @@ const char* TypeName(const Key& key) {
       return "NAME[,NAME...]";
     case ValueKind::kChoice:
       return "CHOICE";
+    case ValueKind::kCount:
+      return "N";
+    case ValueKind::kNumber:
+      return "NUMBER";
     default:
       return "TEXT";
   }

@@ -1,8 +1,10 @@
 #include "agent/config/keys.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -28,6 +30,8 @@ constexpr Key kKeys[] = {
     {"cert_file", kPath, "", "", false, false, "PEM file with the client's certificate, for mutual TLS"},
     {"color", kChoice, "auto", "auto|always|never", false, true, "colours on the terminal"},
     {"compile_deadline", kDuration, "2m", "", false, true, "how long one compilation may take"},
+    {"context", kChoice, "full", "full|latest|best", false, true,
+     "which earlier turns a model is shown: all, the last one, or the best one and the last one"},
     {"cuda_home", kPath, "", "", false, false,
      "CUDA toolkit; default $CUDA_HOME, /usr/local/cuda, .venv/cuda here or above, PATH, Python's packages"},
     {"definitions", kPathList, "", "", false, true, "folders with workload definitions of your own"},
@@ -38,10 +42,26 @@ constexpr Key kKeys[] = {
      "what to find out besides: ncu (Nsight Compute; keeps its report), hotspots (evidence's counts by source line), "
      "debug (where every "
      "warp stands after a fault or hang); never changes the verdict (docs/diagnostics.md)"},
+    {"in_flight", kCount, "500", "", false, true, "trajectories that are worked on at once"},
+    {"infra_deadline", kDuration, "30m", "", false, true,
+     "how long a turn waits for infrastructure before the run pauses"},
     {"insecure", kSwitch, "false", "", false, false, "plaintext to a service that is not on this machine"},
     {"key_file", kPath, "", "", false, false, "PEM file with the client's private key, for mutual TLS"},
+    {"knowledge", kText, "all", "", false, true,
+     "parts of the system prompt: params,templates,contract in any order, all, or none"},
+    {"label", kText, "", "", false, true, "words that keep conditions apart in reports"},
+    {"max_submissions", kCount, "64", "", false, true, "submissions of a run that the service has at once"},
+    {"money_budget", kNumber, "", "", false, true,
+     "US dollars that a run may cost; checked before each turn, so that answers under way may go over it"},
+    {"notes", kText, "", "", false, false,
+     "folder with repair notes for the feedback, as DIR; DIR:kernel shows the repaired kernels too"},
+    {"parallel", kCount, "4", "", false, true, "answers under way at once"},
+    {"price", kText, "", "", false, false,
+     "US dollars for a million tokens, as PROMPT,COMPLETION or PROMPT,CACHED_PROMPT,COMPLETION"},
     {"profile", kChoice, "strict", "strict|lenient", false, true,
      "how strictly host code is held to launching the same work"},
+    {"prompt", kPathList, "", "", false, false,
+     "files with words of your own that follow the task; trajectories are run for each of them"},
     {"queue_deadline", kDuration, "", "", false, true, "how long a submission may wait; default: the service's"},
     {"reconnect_deadline", kDuration, "5m", "", false, true, "how long to try again after the connection broke"},
     {"run_deadline", kDuration, "", "", false, true, "how long the stages may take; default: the service's"},
@@ -51,8 +71,14 @@ constexpr Key kKeys[] = {
      "UNAVAILABLE; default: the service's choice"},
     {"service", kText, "127.0.0.1:50051", "", false, false, "profiling service, HOST:PORT"},
     {"stages", kList, "", "", false, true, "stages to run besides evaluate (sanitize, evidence, timing); default: all"},
+    {"target_speedup", kNumber, "", "", false, true,
+     "a trajectory ends when a turn that may be scored is at least so fast"},
     {"token", kText, "", "", true, false, "bearer token; prefer token_file"},
+    {"token_budget", kCount, "", "", false, true,
+     "tokens that a run may use, sent and received; checked before each turn"},
     {"token_file", kPath, "", "", false, false, "file with the bearer token"},
+    {"trajectories", kCount, "1", "", false, true, "trajectories for each workload and prompt"},
+    {"turns", kCount, "8", "", false, true, "most turns of a trajectory"},
     {"workload", kList, "", "", false, true,
      "workloads, as definition/AXIS=value; a definition alone stands for the first size it suggests"},
 };
@@ -69,6 +95,16 @@ absl::Status CheckDuration(const Key& key, absl::string_view value) {
   if (absl::ParseDuration(value, &duration) && duration > absl::ZeroDuration()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(key.name, " must be a duration such as 90s, 5m or 1h30m, not \"", value, "\"."));
+}
+
+absl::Status CheckNumber(const Key& key, absl::string_view value) {
+  uint64_t count = 0;
+  double number = 0;
+  if (key.kind == kCount && absl::SimpleAtoi(value, &count)) return absl::OkStatus();
+  if (key.kind == kNumber && absl::SimpleAtod(value, &number) && std::isfinite(number) && number >= 0)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(key.name, " must be a ", key.kind == kCount ? "whole " : "",
+                                                 "number that is not negative, not \"", value, "\"."));
 }
 
 }  // namespace
@@ -96,6 +132,7 @@ absl::Status CheckValue(const Key& key, absl::string_view value) {
   if (value.empty()) return absl::OkStatus();
   if (key.kind == kChoice) return CheckChoice(key, value);
   if (key.kind == kDuration) return CheckDuration(key, value);
+  if (key.kind == kCount || key.kind == kNumber) return CheckNumber(key, value);
   if (key.kind != kSwitch || value == "true" || value == "false") return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(key.name, " must be true or false, not \"", value, "\"."));
 }

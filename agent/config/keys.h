@@ -21,6 +21,8 @@ enum class ValueKind {
   kDuration,  // "90s", "5m", "1h30m"
   kList,      // comma-separated text, or a JSON array in a file
   kPathList,  // the same of paths
+  kCount,     // a whole number, not negative
+  kNumber,    // a number, not negative
 };
 
 // One setting.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -61,10 +62,14 @@ std::string ResolvePaths(const Key& key, const std::string& text, const fs::path
 absl::StatusOr<std::string> TextOf(const Key& key, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return std::string(value.get<bool>() ? "true" : "false");
+  const bool number = key.kind == ValueKind::kCount || key.kind == ValueKind::kNumber;
+  if (number && value.is_number()) return value.dump();
   const bool list = key.kind == ValueKind::kList || key.kind == ValueKind::kPathList;
   if (!list || !value.is_array()) {
     return absl::InvalidArgumentError(absl::StrCat(key.name, " must be ",
-                                                   list ? "a string or an array of strings" : "a string or a boolean",
+                                                   list     ? "a string or an array of strings"
+                                                   : number ? "a number"
+                                                            : "a string or a boolean",
                                                    ", not ", value.dump(), "."));
   }
   std::vector<std::string> parts;
@@ -190,6 +195,16 @@ const std::string& Settings::Origin(absl::string_view key) const { return Get(ke
 absl::Duration Settings::Duration(absl::string_view key, absl::Duration otherwise) const {
   absl::Duration duration;
   return absl::ParseDuration(Text(key), &duration) ? duration : otherwise;
+}
+
+uint64_t Settings::Count(absl::string_view key) const {
+  uint64_t count = 0;
+  return absl::SimpleAtoi(Text(key), &count) ? count : 0;
+}
+
+double Settings::Number(absl::string_view key) const {
+  double number = 0;
+  return absl::SimpleAtod(Text(key), &number) ? number : 0;
 }
 
 std::vector<std::string> Settings::List(absl::string_view key) const {

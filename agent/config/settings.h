@@ -5,6 +5,7 @@
 #ifndef SASSAY_AGENT_CONFIG_SETTINGS_H_
 #define SASSAY_AGENT_CONFIG_SETTINGS_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -48,6 +49,9 @@ class Settings {
   bool Switch(absl::string_view key) const { return Text(key) == "true"; }
   // `otherwise` if not set.
   absl::Duration Duration(absl::string_view key, absl::Duration otherwise) const;
+  // 0 if not set.
+  uint64_t Count(absl::string_view key) const;
+  double Number(absl::string_view key) const;
   std::vector<std::string> List(absl::string_view key) const;
   // "flag --arch", "environment SASSAY_ARCH", a file's path, or "default".
   const std::string& Origin(absl::string_view key) const;

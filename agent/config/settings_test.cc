@@ -65,6 +65,25 @@ TEST_F(SettingsTest, UnknownKeyIsAnErrorWithTheNearestMatch) {
                              HasSubstr("Did you mean \"workload\"?")));
 }
 
+TEST_F(SettingsTest, NumbersAreNumbers) {
+  WriteProject(R"({"turns": 12, "target_speedup": 1.25})");
+  sources_.flags["money_budget"] = "0.5";
+  const Settings settings = *Settings::Resolve(sources_);
+  EXPECT_EQ(settings.Count("turns"), 12u);
+  EXPECT_EQ(settings.Number("target_speedup"), 1.25);
+  EXPECT_EQ(settings.Number("money_budget"), 0.5);
+  EXPECT_EQ(settings.Count("token_budget"), 0u);
+  for (const char* bad : {"-1", "1.5", "many", "1e3"}) {
+    sources_.flags["turns"] = bad;
+    EXPECT_THAT(Error(), AllOf(HasSubstr("--turns"), HasSubstr("whole number"), HasSubstr(bad)));
+  }
+  sources_.flags["turns"] = "8";
+  for (const char* bad : {"-0.5", "nan", "inf", "cheap"}) {
+    sources_.flags["money_budget"] = bad;
+    EXPECT_THAT(Error(), HasSubstr("--money-budget")) << bad;
+  }
+}
+
 TEST_F(SettingsTest, WrongValueNamesWhatIsExpected) {
   sources_.environment["SASSAY_PROFILE"] = "strickt";
   EXPECT_THAT(Error(),
