@@ -43,6 +43,7 @@ void AddCommands(CLI::App& root, Invocation& invocation) {
   AddReplayCommand(root, invocation);
   AddWorkloadsCommand(root, invocation);
   AddExplainCommand(root, invocation);
+  AddDatasetCommand(root, invocation);
   AddDoctorCommand(root, invocation);
   AddConfigCommand(root, invocation);
 }

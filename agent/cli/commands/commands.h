@@ -11,6 +11,7 @@ void AddAttachCommand(CLI::App& root, Invocation& invocation);
 void AddCancelCommand(CLI::App& root, Invocation& invocation);
 void AddCompileCommand(CLI::App& root, Invocation& invocation);
 void AddConfigCommand(CLI::App& root, Invocation& invocation);
+void AddDatasetCommand(CLI::App& root, Invocation& invocation);
 void AddDoctorCommand(CLI::App& root, Invocation& invocation);
 void AddExplainCommand(CLI::App& root, Invocation& invocation);
 void AddInspectCommand(CLI::App& root, Invocation& invocation);

@@ -1,0 +1,151 @@
+#include "agent/dataset/dataset.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "agent/cli/commands/commands.h"
+#include "agent/cli/session.h"
+#include "agent/render/text.h"
+#include "agent/submit/rpc_error.h"
+#include "common/base/status_macros.h"
+#include "sassay/v1/agent.pb.h"
+
+namespace sassay::agent {
+namespace {
+
+struct DatasetArguments {
+  std::string kind;
+  std::vector<std::string> runs;
+  std::string output;
+  std::string turns;
+  DatasetOptions options;
+};
+
+const std::map<std::string, LossMark> kLossMarks = {{"loss", LossMark::kLoss}, {"weight", LossMark::kWeight}};
+const std::map<std::string, ReasoningForm> kReasoningForms = {
+    {"think", ReasoningForm::kThink}, {"field", ReasoningForm::kField}, {"plain", ReasoningForm::kPlain}};
+const std::map<std::string, Balance> kBalances = {{"before", Balance::kBeforeDeduplication},
+                                                  {"after", Balance::kAfterDeduplication}};
+
+absl::StatusOr<uint32_t> TurnNumber(absl::string_view text) {
+  uint32_t number = 0;
+  if (absl::SimpleAtoi(text, &number)) return number;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--turns wants a number or FIRST-LAST, for example 0-3, not '", text, "'."));
+}
+
+absl::Status ParseTurns(const std::string& text, DatasetOptions& options) {
+  if (text.empty()) return absl::OkStatus();
+  const std::pair<absl::string_view, absl::string_view> ends = absl::StrSplit(text, absl::MaxSplits('-', 1));
+  ASSIGN_OR_RETURN(options.first_turn, TurnNumber(ends.first));
+  ASSIGN_OR_RETURN(options.last_turn, TurnNumber(ends.second.empty() ? ends.first : ends.second));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::DatasetResult> Make(Session& session, DatasetArguments& arguments) {
+  DatasetOptions& options = arguments.options;
+  options.kind = arguments.kind == "fixit" ? DatasetKind::kFixit : DatasetKind::kKernelGen;
+  RETURN_IF_ERROR(ParseTurns(arguments.turns, options));
+  std::vector<Run> runs;
+  for (const std::string& folder : arguments.runs) {
+    session.progress().Begin("read", folder);
+    ASSIGN_OR_RETURN(Run run, ReadRun(folder));
+    runs.push_back(std::move(run));
+  }
+  session.progress().End("passed");
+  const DatasetPaths paths(arguments.output);
+  Stopper stopper;
+  ASSIGN_OR_RETURN(const Dataset dataset, MakeDataset(runs, options, paths, nullptr, stopper));
+  RETURN_IF_ERROR(WriteDataset(dataset, paths, !options.hold_out.empty()));
+  v1::DatasetResult result;
+  result.set_path(paths.train.string());
+  result.set_records(dataset.train_records);
+  if (!options.hold_out.empty()) result.set_held_out_path(paths.held_out.string());
+  result.set_held_out_records(dataset.held_out_records);
+  result.set_card_path(paths.card_markdown.string());
+  return result;
+}
+
+std::string Text(const v1::DatasetResult& result, const Style& style) {
+  std::string text = absl::StrCat(style.Good("wrote"), " ", PrintableLine(result.path()), "  ",
+                                  CountText(result.records()), " records\n");
+  if (!result.held_out_path().empty()) {
+    absl::StrAppend(&text, style.Good("wrote"), " ", PrintableLine(result.held_out_path()), "  ",
+                    CountText(result.held_out_records()), " records, held out\n");
+  }
+  return absl::StrCat(text, style.Good("wrote"), " ", PrintableLine(result.card_path()), "\n");
+}
+
+int RunDataset(Session& session, DatasetArguments& arguments) {
+  const absl::StatusOr<v1::DatasetResult> result = Make(session, arguments);
+  if (!result.ok()) return session.Fail(result.status());
+  session.Answer(*result, Text(*result, session.style()));
+  return kExitCorrect;
+}
+
+void AddFilters(CLI::App& command, DatasetArguments& arguments) {
+  DatasetOptions& options = arguments.options;
+  command.add_option("--errors", options.errors, "fixit: verdict statuses or codes of the failed turn; default: all")
+      ->delimiter(',')
+      ->type_name("NAME[,NAME…]");
+  command.add_option("--turns", arguments.turns, "only (failed) turns of this number, counted from 0")
+      ->type_name("FIRST[-LAST]");
+  command
+      .add_option("--within", options.within, "fixit: the repair comes at most so many turns later; 0: any later turn")
+      ->capture_default_str();
+  command.add_option("--min-speedup", options.min_speedup, "only solutions at least so fast");
+  command.add_flag("--require-target", options.require_target_instructions,
+                   "only solutions that executed the target architecture's instructions");
+  command.add_flag("--require-reasoning", options.require_reasoning, "leave out solutions without any reasoning");
+}
+
+void AddShape(CLI::App& command, DatasetArguments& arguments) {
+  DatasetOptions& options = arguments.options;
+  command.add_option("--cap", options.cap, "at most so many records of a stratum; 0: no limit")->capture_default_str();
+  command
+      .add_option("--strata", options.strata, "what makes a stratum: code, status, turn, workload, definition, model")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--balance", options.balance, "apply --cap before or after duplicates are taken out")
+      ->transform(CLI::CheckedTransformer(kBalances).description("before, after"));
+  command.add_option("--seed", options.seed, "decides which records --cap keeps");
+  command.add_option("--hold-out", options.hold_out,
+                     "workloads that match this extended regular expression go to OUT.heldout.jsonl");
+  command.add_option("--loss-mark", options.loss_mark, "how messages say whether they are trained on")
+      ->transform(CLI::CheckedTransformer(kLossMarks).description("loss, weight"));
+  command.add_option("--reasoning-form", options.reasoning_form, "where the reasoning goes")
+      ->transform(CLI::CheckedTransformer(kReasoningForms).description("think, field, plain"));
+}
+
+}  // namespace
+
+void AddDatasetCommand(CLI::App& root, Invocation& invocation) {
+  CLI::App* command = root.add_subcommand("dataset", "Makes a chat data set for training out of recorded runs");
+  const auto arguments = std::make_shared<DatasetArguments>();
+  command->add_option("KIND", arguments->kind, "fixit: failures with their repair; kernelgen: correct kernels")
+      ->required()
+      ->check(CLI::IsMember({"fixit", "kernelgen"}));
+  command->add_option("RUN", arguments->runs, "folders of recorded runs")->required();
+  command->add_option("-o,--output", arguments->output, "file to write; its card lies beside it")
+      ->required()
+      ->type_name("OUT.jsonl");
+  AddFilters(*command, *arguments);
+  AddShape(*command, *arguments);
+  AddCommonFlags(*command, invocation);
+  command->footer(
+      "Examples:\n"
+      "  mini-ptx-agent dataset kernelgen runs/a runs/b -o kernelgen.jsonl --require-target\n"
+      "  mini-ptx-agent dataset fixit runs/a -o fixit.jsonl --errors NVCC_ERROR,PTXAS_ERROR --turns 0-3 --cap 200\n"
+      "  mini-ptx-agent dataset fixit runs/* -o fixit.jsonl --hold-out '_d256/' --loss-mark weight\n"
+      "\n"
+      "Excluded, unscorable and infrastructure turns are never in. The same runs and options give the same bytes.\n"
+      "OUT.card.md and OUT.card.json say what is in the files and what was left out.");
+  command->callback([&invocation, arguments] {
+    invocation.action = [arguments](Session& session) { return RunDataset(session, *arguments); };
+  });
+}
+
+}  // namespace sassay::agent
