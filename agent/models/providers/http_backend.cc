@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/models/estimate.h"
 #include "agent/models/http/sse.h"
 #include "agent/models/retry_after.h"
 #include "common/base/sha256.h"
@@ -20,7 +21,6 @@ constexpr size_t kMaxWholeBytes = 32 << 20;
 constexpr size_t kKeptErrorBytes = 64 << 10;
 constexpr absl::string_view kThinkBegin = "<think>";
 constexpr absl::string_view kThinkEnd = "</think>";
-constexpr uint64_t kBytesPerToken = 4;
 
 absl::string_view TextOf(const absl::Status& status) {
   return absl::string_view(status.message().data(), status.message().size());
@@ -143,16 +143,6 @@ void SplitThinking(v1::Answered& answer) {
   answer.set_reasoning(std::string(text.substr(
       kThinkBegin.size(), end == absl::string_view::npos ? absl::string_view::npos : end - kThinkBegin.size())));
   answer.set_text(std::string(absl::StripLeadingAsciiWhitespace(after)));
-}
-
-void EstimateUsage(const GenerationRequest& request, v1::Answered& answer) {
-  uint64_t prompt_bytes = 0;
-  for (const ChatMessage& message : request.messages) prompt_bytes += message.text->size();
-  v1::Usage& usage = *answer.mutable_usage();
-  usage.set_prompt_tokens(prompt_bytes / kBytesPerToken);
-  usage.set_completion_tokens((answer.text().size() + answer.reasoning().size()) / kBytesPerToken);
-  usage.set_reasoning_tokens(answer.reasoning().size() / kBytesPerToken);
-  usage.set_estimated(true);
 }
 
 // A header's value may hold no line break and no byte beyond ASCII.
