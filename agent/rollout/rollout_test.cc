@@ -1,0 +1,495 @@
+#include "agent/rollout/rollout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "agent/trajectory/layout.h"
+#include "common/base/files.h"
+#include "common/workload/catalog.h"
+
+namespace sassay::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Of the same name as a member of every test.
+using Recorded = Run;
+
+constexpr char kWorkload[] = "gemm_n256_k256/M=16";
+
+std::string Code(absl::string_view words) { return absl::StrCat("```cuda\n// ", words, "\nvoid run() {}\n```\n"); }
+
+// Answers at once, and remembers what it was asked.
+class FakeModel final : public Model {
+ public:
+  absl::StatusOr<v1::Answered> Generate(const GenerationRequest& request, const GenerationListener& listener,
+                                        Stopper& stopper) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      requests_.push_back(request);
+    }
+    if (before) before(request, stopper);
+    if (stopper.stopped()) return absl::CancelledError("stopped");
+    if (fail) {
+      if (const absl::Status status = fail(request); !status.ok()) return status;
+    }
+    v1::Answered answered;
+    answered.set_turn(request.turn);
+    answered.set_text(answer ? answer(request) : Code(absl::StrCat(request.trajectory_id, " ", request.turn)));
+    answered.mutable_usage()->set_prompt_tokens(100);
+    answered.mutable_usage()->set_completion_tokens(10);
+    answered.mutable_usage()->set_cost_usd(0.25);
+    answered.set_finish_reason("stop");
+    return answered;
+  }
+  std::vector<GenerationRequest> requests() const {
+    absl::MutexLock lock(&mutex_);
+    return requests_;
+  }
+
+  std::function<std::string(const GenerationRequest&)> answer;
+  std::function<absl::Status(const GenerationRequest&)> fail;
+  std::function<void(const GenerationRequest&, Stopper&)> before;
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::vector<GenerationRequest> requests_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Gives one submission per request_id, and the verdict that `verdict` says.
+class FakeJudge final : public Judge {
+ public:
+  absl::StatusOr<Judgement> Run(const JudgeJob& job, const JudgeListener& listener, Stopper& stopper) override {
+    v1::Submitted submitted;
+    submitted.set_request_id(job.request_id);
+    submitted.set_bundle_sha256("b");
+    if (const absl::Status status = listener.on_built(submitted); !status.ok()) return status;
+    {
+      absl::MutexLock lock(&mutex_);
+      jobs_.push_back(job.request_id);
+    }
+    if (before) before(job, stopper);
+    if (stopper.stopped()) return absl::CancelledError("stopped");
+    if (fail) {
+      if (const absl::Status status = fail(job); !status.ok()) return status;
+    }
+    Judgement judgement;
+    judgement.verdict.set_status(v1::VERDICT_STATUS_CORRECT);
+    judgement.verdict.set_attempt(1);
+    judgement.verdict.set_submission_id(absl::StrCat("s-", job.request_id));
+    if (verdict) verdict(job, judgement.verdict);
+    return judgement;
+  }
+  absl::StatusOr<std::optional<v1::Exclusion>> ExclusionOf(const std::string& submission_id, uint32_t attempt,
+                                                           Stopper&) override {
+    absl::MutexLock lock(&mutex_);
+    const auto found = excluded.find({submission_id, attempt});
+    if (found == excluded.end()) return std::optional<v1::Exclusion>();
+    return std::optional<v1::Exclusion>(found->second);
+  }
+  void Close() override {}
+  std::vector<std::string> jobs() const {
+    absl::MutexLock lock(&mutex_);
+    return jobs_;
+  }
+
+  std::function<void(const JudgeJob&, v1::Verdict&)> verdict;
+  std::function<absl::Status(const JudgeJob&)> fail;
+  std::function<void(const JudgeJob&, Stopper&)> before;
+  std::map<std::pair<std::string, uint32_t>, v1::Exclusion> excluded;
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::vector<std::string> jobs_ ABSL_GUARDED_BY(mutex_);
+};
+
+void SetSpeedup(double speedup, v1::Verdict& verdict) {
+  verdict.set_scorable(true);
+  verdict.mutable_timing()->set_status(v1::Timing::MEASURED);
+  verdict.mutable_timing()->set_speedup(speedup);
+}
+
+class RolloutTest : public ::testing::Test {
+ protected:
+  RolloutTest()
+      : directory_(*TemporaryDirectory::Create("rollout")), workload_(*WorkloadCatalog::BuiltIn().Resolve(kWorkload)) {
+    manifest_.set_run_id("R");
+    manifest_.set_turn_limit(3);
+    manifest_.set_context(v1::CONTEXT_POLICY_FULL);
+    options_.now = absl::Now;
+    options_.parallel = 2;
+    options_.infrastructure = {absl::Milliseconds(1), absl::Milliseconds(2), absl::Seconds(60)};
+  }
+  std::filesystem::path Path() const { return directory_.path() / "run"; }
+
+  absl::Status Go(size_t trajectories = 1) {
+    std::unique_ptr<RunFolder> folder;
+    if (std::filesystem::exists(ManifestPath(Path()))) {
+      folder = *RunFolder::Open(Path());
+      options_.resumed = true;
+    } else {
+      folder = *RunFolder::Create(Path(), manifest_);
+    }
+    std::vector<TrajectorySpec> specs(trajectories);
+    for (size_t i = 0; i < trajectories; ++i) {
+      specs[i].index = i;
+      specs[i].workload = &workload_;
+      specs[i].system = std::make_shared<const std::string>("system");
+      specs[i].user = std::make_shared<const std::string>("task");
+      specs[i].began.set_trajectory_id(TrajectoryId(i));
+      specs[i].began.set_workload(workload_.name());
+    }
+    Board board(manifest_.turn_limit(), [this](absl::string_view line) { lines_.emplace_back(line); });
+    Spending spending(manifest_.token_budget(), manifest_.money_budget_usd());
+    rollout_ = std::make_unique<Rollout>(RolloutParts{*folder, model_, judge_, board, notes_, watch_}, options_,
+                                         std::move(specs), spending);
+    const absl::Status status = rollout_->Run();
+    rollout_.reset();
+    return status;
+  }
+  Recorded Read() {
+    auto run = ReadRun(Path());
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run.ok() ? *std::move(run) : Recorded();
+  }
+
+  static size_t Answered(const Recorded& run) {
+    size_t count = 0;
+    for (const Trajectory& trajectory : run.trajectories) {
+      for (const Turn& turn : trajectory.turns) count += turn.answered.has_value();
+    }
+    return count;
+  }
+
+  TemporaryDirectory directory_;
+  v1::Workload workload_;
+  v1::RunManifest manifest_;
+  RolloutOptions options_;
+  FakeModel model_;
+  FakeJudge judge_;
+  std::function<std::string(const v1::Verdict&, const v1::Workload&)> notes_;
+  std::function<void(Stopper&, const std::function<void(const v1::Event&)>&)> watch_;
+  std::vector<std::string> lines_;
+  std::unique_ptr<Rollout> rollout_;
+};
+
+TEST_F(RolloutTest, EveryTrajectoryGoesOnToItsTurnLimit) {
+  ASSERT_TRUE(Go(5).ok());
+  const Recorded run = Read();
+  ASSERT_EQ(run.trajectories.size(), 5u);
+  for (const Trajectory& trajectory : run.trajectories) {
+    ASSERT_EQ(trajectory.turns.size(), 3u);
+    EXPECT_EQ(trajectory.ended->end(), v1::TRAJECTORY_END_TURN_LIMIT);
+    for (const Turn& turn : trajectory.turns) {
+      EXPECT_TRUE(IsCorrect(turn));
+      EXPECT_TRUE(turn.feedback.has_value());
+      EXPECT_THAT(*ReadSource(run.folder, trajectory, turn),
+                  HasSubstr(absl::StrCat(trajectory.began.trajectory_id(), " ", turn.number)));
+    }
+  }
+  std::set<std::string> keys;
+  for (const GenerationRequest& request : model_.requests()) keys.insert(request.idempotency_key);
+  EXPECT_EQ(keys.size(), 15u);
+  EXPECT_EQ(keys.count("R/exp_003/2"), 1u);
+}
+
+TEST_F(RolloutTest, LaterTurnsAreShownEarlierOnesAsThePolicySays) {
+  manifest_.set_context(v1::CONTEXT_POLICY_BEST);
+  manifest_.set_turn_limit(4);
+  judge_.verdict = [](const JudgeJob& job, v1::Verdict& verdict) {
+    SetSpeedup(absl::StrContains(job.request_id, "/1/") ? 2.0 : 1.0, verdict);
+  };
+  ASSERT_TRUE(Go().ok());
+  const Recorded run = Read();
+  const std::vector<Turn>& turns = run.trajectories[0].turns;
+  EXPECT_THAT(turns[0].asked->shows_turns(), ElementsAre());
+  EXPECT_THAT(turns[1].asked->shows_turns(), ElementsAre(0));
+  EXPECT_THAT(turns[2].asked->shows_turns(), ElementsAre(1));
+  EXPECT_THAT(turns[3].asked->shows_turns(), ElementsAre(1, 2));
+  const std::vector<ChatMessage> messages = model_.requests()[3].messages;
+  ASSERT_EQ(messages.size(), 6u);
+  EXPECT_EQ(*messages[0].text, "system");
+  EXPECT_EQ(*messages[1].text, "task");
+  EXPECT_EQ(*messages[4].text, turns[2].answered->text());
+  EXPECT_EQ(*messages[5].text, turns[2].feedback->text());
+}
+
+TEST_F(RolloutTest, AnAnswerWithoutCodeIsATurnThatNobodyJudges) {
+  model_.answer = [](const GenerationRequest& request) { return request.turn == 1 ? "I am sorry." : Code("x"); };
+  ASSERT_TRUE(Go().ok());
+  const Recorded run = Read();
+  const Turn& turn = run.trajectories[0].turns[1];
+  EXPECT_EQ(turn.extracted->extraction(), v1::EXTRACTION_NO_CODE);
+  EXPECT_FALSE(turn.judged.has_value());
+  EXPECT_TRUE(turn.feedback.has_value());
+  EXPECT_EQ(judge_.jobs().size(), 2u);
+}
+
+TEST_F(RolloutTest, InfrastructureTroubleNeverReachesTheModel) {
+  std::map<std::string, int> times;
+  judge_.verdict = [](const JudgeJob& job, v1::Verdict& verdict) {
+    if (absl::EndsWith(job.request_id, "/0/0")) verdict.set_status(v1::VERDICT_STATUS_INFRA_ERROR);
+    if (absl::EndsWith(job.request_id, "/0/1")) verdict.set_status(v1::VERDICT_STATUS_CANCELLED);
+    if (absl::EndsWith(job.request_id, "/1/0")) verdict.mutable_excluded()->set_incident_id("i-7");
+    verdict.set_reason("the GPU burned");
+  };
+  judge_.fail = [&](const JudgeJob& job) {
+    return absl::EndsWith(job.request_id, "/2/0") && ++times[job.request_id] < 3
+               ? absl::UnavailableError("the service is down")
+               : absl::OkStatus();
+  };
+  ASSERT_TRUE(Go().ok());
+  const Recorded run = Read();
+  const std::vector<Turn>& turns = run.trajectories[0].turns;
+  ASSERT_EQ(turns.size(), 3u);
+  ASSERT_EQ(turns[0].excluded.size(), 2u);
+  EXPECT_EQ(turns[0].excluded[0].verdict().status(), v1::VERDICT_STATUS_INFRA_ERROR);
+  ASSERT_EQ(turns[1].excluded.size(), 1u);
+  EXPECT_EQ(turns[1].excluded[0].excluded().exclusion().incident_id(), "i-7");
+  EXPECT_TRUE(turns[2].excluded.empty()) << "the same submission is asked for again";
+  EXPECT_THAT(judge_.jobs(), ElementsAre("R/exp_000/0/0", "R/exp_000/0/1", "R/exp_000/0/2", "R/exp_000/1/0",
+                                         "R/exp_000/1/1", "R/exp_000/2/0", "R/exp_000/2/0", "R/exp_000/2/0"));
+  EXPECT_EQ(model_.requests().size(), 3u);
+  for (const GenerationRequest& request : model_.requests()) {
+    for (const ChatMessage& message : request.messages) {
+      EXPECT_FALSE(absl::StrContains(*message.text, "burned")) << *message.text;
+      EXPECT_FALSE(absl::StrContains(*message.text, "is down")) << *message.text;
+    }
+  }
+}
+
+TEST_F(RolloutTest, PatienceWithInfrastructureEndsAndTheRunGoesOnLater) {
+  options_.infrastructure.give_up_after = absl::Milliseconds(5);
+  judge_.fail = [](const JudgeJob&) { return absl::UnavailableError("the service is down"); };
+  const absl::Status paused = Go(3);
+  EXPECT_EQ(paused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(paused.message()), HasSubstr("the service is down"));
+  const size_t asked = model_.requests().size();
+  judge_.fail = nullptr;
+  ASSERT_TRUE(Go(3).ok());
+  EXPECT_EQ(model_.requests().size(), 9u) << asked << " had been asked before, and none of those again";
+  for (const Trajectory& trajectory : Read().trajectories) EXPECT_EQ(trajectory.turns.size(), 3u);
+}
+
+TEST_F(RolloutTest, WhatTheServiceWillNeverJudgeEndsItsTrajectoryAlone) {
+  judge_.verdict = [](const JudgeJob& job, v1::Verdict& verdict) {
+    if (!absl::StrContains(job.request_id, "exp_001/1")) return;
+    verdict.set_status(v1::VERDICT_STATUS_INFRA_ERROR);
+    verdict.set_code(v1::VERDICT_CODE_EMULATOR_LACKS);
+    verdict.set_reason("mma.sp");
+  };
+  ASSERT_TRUE(Go(2).ok());
+  const Recorded run = Read();
+  EXPECT_EQ(run.trajectories[0].ended->end(), v1::TRAJECTORY_END_TURN_LIMIT);
+  EXPECT_EQ(run.trajectories[1].ended->end(), v1::TRAJECTORY_END_NOT_JUDGEABLE);
+  EXPECT_THAT(run.trajectories[1].ended->detail(), HasSubstr("mma.sp"));
+  EXPECT_FALSE(run.trajectories[1].turns[1].judged.has_value());
+}
+
+TEST_F(RolloutTest, ATargetEndsATrajectoryOnlyWithATurnThatMayBeScored) {
+  manifest_.set_target_speedup(1.2);
+  judge_.verdict = [](const JudgeJob& job, v1::Verdict& verdict) {
+    SetSpeedup(1.5, verdict);
+    if (absl::StrContains(job.request_id, "/0/")) verdict.set_scorable(false);
+  };
+  ASSERT_TRUE(Go().ok());
+  const Recorded run = Read();
+  EXPECT_EQ(run.trajectories[0].turns.size(), 2u);
+  EXPECT_EQ(run.trajectories[0].ended->end(), v1::TRAJECTORY_END_TARGET_REACHED);
+}
+
+TEST_F(RolloutTest, BudgetsOfTheWholeRunEndIt) {
+  manifest_.set_token_budget(400);  // of 110 each
+  options_.parallel = 1;
+  ASSERT_TRUE(Go(3).ok());
+  EXPECT_EQ(model_.requests().size(), 4u);
+  for (const Trajectory& trajectory : Read().trajectories)
+    EXPECT_EQ(trajectory.ended->end(), v1::TRAJECTORY_END_TOKEN_BUDGET);
+}
+
+TEST_F(RolloutTest, MoneyEndsItToo) {
+  manifest_.set_money_budget_usd(0.5);
+  ASSERT_TRUE(Go().ok());
+  const Recorded run = Read();
+  EXPECT_EQ(run.trajectories[0].turns.size(), 2u);
+  EXPECT_EQ(run.trajectories[0].ended->end(), v1::TRAJECTORY_END_MONEY_BUDGET);
+}
+
+TEST_F(RolloutTest, AConversationThatTheProviderRefusesEndsAlone) {
+  model_.fail = [](const GenerationRequest& request) {
+    return request.idempotency_key == "R/exp_000/1" ? absl::InvalidArgumentError("the context is too long")
+                                                    : absl::OkStatus();
+  };
+  ASSERT_TRUE(Go(2).ok());
+  const Recorded run = Read();
+  EXPECT_EQ(run.trajectories[0].ended->end(), v1::TRAJECTORY_END_MODEL_REFUSED);
+  EXPECT_EQ(run.trajectories[1].ended->end(), v1::TRAJECTORY_END_TURN_LIMIT);
+}
+
+TEST_F(RolloutTest, ARefusedKeyStopsTheWholeRunAndTheFolderCanBeResumed) {
+  model_.fail = [](const GenerationRequest&) { return absl::UnauthenticatedError("no such key"); };
+  EXPECT_EQ(Go(2).code(), absl::StatusCode::kUnauthenticated);
+  model_.fail = nullptr;
+  ASSERT_TRUE(Go(2).ok());
+  EXPECT_EQ(Read().trajectories[1].turns.size(), 3u);
+}
+
+TEST_F(RolloutTest, AnInterruptLetsAnswersArriveThatArePaidForAndNothingElse) {
+  options_.parallel = 1;
+  model_.before = [&](const GenerationRequest&, Stopper& stopper) {
+    rollout_->Interrupt(1);
+    EXPECT_FALSE(stopper.stopped());
+  };
+  EXPECT_TRUE(absl::IsCancelled(Go(3)));
+  EXPECT_EQ(model_.requests().size(), 1u);
+  EXPECT_EQ(Answered(Read()), 1u);
+  EXPECT_TRUE(judge_.jobs().empty());
+  model_.before = nullptr;
+  ASSERT_TRUE(Go(3).ok());
+  EXPECT_EQ(model_.requests().size(), 9u);
+}
+
+TEST_F(RolloutTest, TheSecondInterruptCutsAnswersOffAndTheyAreAskedForWithTheSameKey) {
+  model_.before = [&](const GenerationRequest&, Stopper& stopper) {
+    rollout_->Interrupt(2);
+    EXPECT_TRUE(stopper.stopped());
+  };
+  EXPECT_TRUE(absl::IsCancelled(Go()));
+  model_.before = nullptr;
+  ASSERT_TRUE(Go().ok());
+  EXPECT_EQ(model_.requests()[0].idempotency_key, model_.requests()[1].idempotency_key);
+  EXPECT_EQ(Read().trajectories[0].last_sequence, 1u + 3 * 6 + 1) << "asking again leaves no second record";
+}
+
+TEST_F(RolloutTest, ASubmissionUnderWayWhenTheRunStoppedIsFoundAgain) {
+  judge_.before = [&](const JudgeJob&, Stopper&) { rollout_->Interrupt(1); };
+  EXPECT_TRUE(absl::IsCancelled(Go()));
+  judge_.before = nullptr;
+  ASSERT_TRUE(Go().ok());
+  EXPECT_EQ(judge_.jobs()[0], judge_.jobs()[1]);
+  EXPECT_EQ(model_.requests().size(), 3u);
+}
+
+TEST_F(RolloutTest, ALateExclusionTakesTheTrajectoryBackAlsoFromItsEnd) {
+  manifest_.set_turn_limit(2);
+  absl::Notification ended;
+  // The first trajectory waits in its last turn until the other one, which has ended, was excluded and has gone on.
+  judge_.before = [&](const JudgeJob& job, Stopper&) {
+    if (job.request_id == "R/exp_000/1/0") ended.WaitForNotification();
+  };
+  int attempt = 1;
+  judge_.verdict = [&](const JudgeJob& job, v1::Verdict& verdict) {
+    if (job.request_id == "R/exp_001/0/0") verdict.set_attempt(attempt++);
+    if (job.request_id == "R.1/exp_001/1/0") ended.Notify();
+  };
+  watch_ = [&](Stopper& stopper, const std::function<void(const v1::Event&)>& on_event) {
+    while (!stopper.stopped()) {
+      const auto log = ReadRun(Path());
+      const bool done = log.ok() && log->trajectories.size() == 2 && log->trajectories[1].ended.has_value();
+      if (done) break;
+      stopper.Sleep(absl::Milliseconds(2));
+    }
+    v1::Event event;
+    event.set_submission_id("s-R/exp_001/0/0");
+    event.mutable_excluded()->set_attempt(1);
+    event.mutable_excluded()->set_rerun(true);
+    event.mutable_excluded()->mutable_exclusion()->set_incident_id("i-1");
+    on_event(event);
+    on_event(event);
+    stopper.Sleep(absl::InfiniteDuration());
+  };
+  ASSERT_TRUE(Go(2).ok());
+  const Recorded run = Read();
+  const Trajectory& trajectory = run.trajectories[1];
+  ASSERT_EQ(trajectory.turns.size(), 2u);
+  ASSERT_EQ(trajectory.taken_back.size(), 1u);
+  EXPECT_EQ(trajectory.taken_back[0].number, 1u);
+  EXPECT_EQ(trajectory.turns[0].judged->verdict().attempt(), 2u);
+  ASSERT_EQ(trajectory.turns[0].excluded.size(), 1u);
+  EXPECT_EQ(trajectory.turns[1].asked->idempotency_key(), "R.1/exp_001/1");
+  EXPECT_TRUE(trajectory.ended.has_value());
+  EXPECT_EQ(run.trajectories[0].taken_back.size(), 0u);
+  EXPECT_EQ(model_.requests().size(), 5u);
+}
+
+TEST_F(RolloutTest, WhatWasExcludedWhileNobodyWatchedIsFoundWhenTheRunGoesOn) {
+  ASSERT_TRUE(Go().ok());
+  v1::Exclusion exclusion;
+  exclusion.set_incident_id("i-2");
+  judge_.excluded[{"s-R/exp_000/1/0", 1}] = exclusion;
+  judge_.verdict = [](const JudgeJob& job, v1::Verdict& verdict) {
+    if (job.request_id == "R/exp_000/1/0") verdict.set_attempt(2);
+  };
+  ASSERT_TRUE(Go().ok());
+  const Trajectory trajectory = Read().trajectories[0];
+  EXPECT_EQ(trajectory.taken_back.size(), 1u);
+  EXPECT_EQ(trajectory.turns.size(), 3u);
+  EXPECT_EQ(trajectory.turns[1].judged->verdict().attempt(), 2u);
+  EXPECT_EQ(model_.requests().size(), 4u);
+  ASSERT_TRUE(Go().ok());
+  EXPECT_EQ(model_.requests().size(), 4u) << "and only once";
+}
+
+TEST_F(RolloutTest, GoingOnWithAFinishedRunChangesNothing) {
+  ASSERT_TRUE(Go(2).ok());
+  const std::string before = *ReadFile(LogPath(Path(), "exp_001"));
+  ASSERT_TRUE(Go(2).ok());
+  EXPECT_EQ(*ReadFile(LogPath(Path(), "exp_001")), before);
+}
+
+TEST_F(RolloutTest, NotesFollowTheFeedback) {
+  notes_ = [](const v1::Verdict&, const v1::Workload&) { return "somebody learned this"; };
+  ASSERT_TRUE(Go().ok());
+  EXPECT_THAT(Read().trajectories[0].turns[0].feedback->text(), HasSubstr("\n\nsomebody learned this"));
+}
+
+TEST_F(RolloutTest, EachTurnHasASeedOfItsOwn) {
+  manifest_.mutable_sampling()->set_seed(7);
+  ASSERT_TRUE(Go(2).ok());
+  std::set<uint64_t> seeds;
+  for (const GenerationRequest& request : model_.requests()) seeds.insert(request.sampling.seed());
+  EXPECT_EQ(seeds.size(), 6u);
+}
+
+// Whatever moment a run is killed at, going on gives the record that an undisturbed run has. The kill is a copy of the
+// folder's logs cut at each line, which is what a process that dies leaves behind.
+TEST_F(RolloutTest, FromEveryRecordOnARunGoesOnToTheSameEnd) {
+  judge_.verdict = [](const JudgeJob& job, v1::Verdict& verdict) {
+    if (absl::EndsWith(job.request_id, "/1/0")) verdict.set_status(v1::VERDICT_STATUS_INFRA_ERROR);
+  };
+  ASSERT_TRUE(Go().ok());
+  const std::string whole = *ReadFile(LogPath(Path(), "exp_000"));
+  const Trajectory undisturbed = Read().trajectories[0];
+  const size_t asked = model_.requests().size();
+  for (size_t cut = 0; cut < whole.size(); cut = whole.find('\n', cut) + 1) {
+    ASSERT_TRUE(WriteFileAtomically(LogPath(Path(), "exp_000"), whole.substr(0, cut + 3)).ok());
+    const size_t answered = Answered(Read());
+    const size_t before = model_.requests().size();
+    ASSERT_TRUE(Go().ok()) << cut;
+    EXPECT_EQ(model_.requests().size() - before, asked - answered) << "after " << whole.substr(0, cut);
+    const Trajectory again = Read().trajectories[0];
+    ASSERT_EQ(again.turns.size(), undisturbed.turns.size());
+    EXPECT_EQ(again.last_sequence, undisturbed.last_sequence) << "after " << whole.substr(0, cut);
+    for (size_t i = 0; i < again.turns.size(); ++i) {
+      const Turn &a = again.turns[i], &b = undisturbed.turns[i];
+      EXPECT_EQ(a.asked->SerializeAsString(), b.asked->SerializeAsString());
+      EXPECT_EQ(a.answered->SerializeAsString(), b.answered->SerializeAsString());
+      EXPECT_EQ(a.submitted->SerializeAsString(), b.submitted->SerializeAsString());
+      EXPECT_EQ(a.judged->verdict().SerializeAsString(), b.judged->verdict().SerializeAsString());
+      EXPECT_EQ(a.feedback->SerializeAsString(), b.feedback->SerializeAsString());
+      EXPECT_EQ(a.excluded.size(), b.excluded.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sassay::agent

@@ -1,0 +1,161 @@
+#include "agent/rollout/service_judge.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "agent/build/local_verdict.h"
+#include "agent/feedback/launch_shapes.h"
+#include "agent/rollout/durations.h"
+#include "agent/submit/submission.h"
+#include "agent/submit/upload.h"
+#include "common/base/proto_json.h"
+#include "common/base/proto_time.h"
+#include "common/base/status_macros.h"
+#include "common/bundle/bundle.h"
+#include "common/terminal/text.h"
+
+namespace sassay::agent {
+namespace {
+
+constexpr char kSourceName[] = "kernel.cu";
+
+absl::Status Closed() { return absl::CancelledError("stopped before the candidate's turn came."); }
+
+v1::Submitted Describe(const JudgeJob& job, const BuiltBundle& built, const std::string& sha256) {
+  v1::Submitted submitted;
+  submitted.set_request_id(job.request_id);
+  submitted.set_bundle_sha256(sha256);
+  SetDuration(built.compile_time, *submitted.mutable_compile());
+  SetDuration(built.capture_time, *submitted.mutable_capture());
+  submitted.mutable_kernels()->Add(built.kernels.begin(), built.kernels.end());
+  const v1::LaunchPlan* plan = FindPlan(built.bundle, job.workload->name());
+  if (plan == nullptr) return submitted;
+  for (v1::LaunchShape& shape : LaunchShapes(*plan)) *submitted.add_launches() = std::move(shape);
+  return submitted;
+}
+
+v1::Verdict TooLarge(const JudgeJob& job, const BuiltBundle& built, uint64_t most) {
+  v1::Verdict verdict;
+  verdict.set_status(v1::VERDICT_STATUS_COMPILE_ERROR);
+  verdict.set_code(v1::VERDICT_CODE_COMPILE_LIMIT);
+  verdict.set_stage(v1::STAGE_COMPILE);
+  verdict.set_reason(absl::StrCat("the compiled kernel takes ", BytesText(built.bytes.size()), "; at most ",
+                                  BytesText(most),
+                                  " are accepted. Large initialised arrays, or very much inlined or "
+                                  "unrolled code, make it so large."));
+  CompleteLocalVerdict(*job.workload, {built.compile_time, built.capture_time}, absl::Now(), verdict);
+  return verdict;
+}
+
+// Follows one submission's events for its listener.
+class Story {
+ public:
+  explicit Story(const JudgeListener& listener) : listener_(listener) {}
+
+  void Take(const v1::Event& event) {
+    if (event.has_accepted() || event.has_retrying() || event.has_excluded()) waiting_since_ = TimeOf(event.at());
+    if (event.has_verdict()) verdict_ = event.verdict();
+    if (event.has_stage_started()) Started(event);
+    if (event.has_accepted() || event.has_retrying()) listener_.on_step("queued");
+    if (event.has_excluded() && event.excluded().rerun()) Excluded(event.excluded());
+  }
+  absl::Duration queued() const { return queued_; }
+
+ private:
+  void Started(const v1::Event& event) {
+    if (waiting_since_ != absl::InfiniteFuture()) queued_ += TimeOf(event.at()) - waiting_since_;
+    waiting_since_ = absl::InfiniteFuture();
+    listener_.on_step(LowerCase(EnumName(event.stage_started().stage())));
+  }
+  void Excluded(const v1::Excluded& excluded) {
+    v1::AttemptExcluded attempt;
+    *attempt.mutable_excluded() = excluded;
+    if (verdict_.attempt() == excluded.attempt()) *attempt.mutable_verdict() = verdict_;
+    listener_.on_excluded(attempt);
+    listener_.on_step("queued");
+  }
+
+  const JudgeListener& listener_;
+  v1::Verdict verdict_;
+  absl::Time waiting_since_ = absl::InfiniteFuture();
+  absl::Duration queued_;
+};
+
+}  // namespace
+
+ServiceJudge::ServiceJudge(const Builder& builder, Connection& connection, ServiceJudgeOptions options)
+    : builder_(builder),
+      connection_(connection),
+      options_(std::move(options)),
+      builds_(options_.builds),
+      submissions_(options_.submissions) {}
+
+void ServiceJudge::Close() {
+  builds_.Close();
+  submissions_.Close();
+}
+
+absl::StatusOr<Judgement> ServiceJudge::Run(const JudgeJob& job, const JudgeListener& listener, Stopper& stopper) {
+  ASSIGN_OR_RETURN(BuildOutcome outcome, Build(job, listener));
+  if (auto* verdict = std::get_if<v1::Verdict>(&outcome)) return Judgement{std::move(*verdict), {}};
+  BuiltBundle& built = std::get<BuiltBundle>(outcome);
+  const uint64_t most = options_.max_bundle_bytes;
+  if (most > 0 && built.bytes.size() > most) return Judgement{TooLarge(job, built, most), {}};
+  return Submit(job, std::move(built), listener, stopper);
+}
+
+absl::StatusOr<BuildOutcome> ServiceJudge::Build(const JudgeJob& job, const JudgeListener& listener) {
+  listener.on_step("waiting to compile");
+  const Slots::Place place = builds_.Take();
+  if (!place) return Closed();
+  BuildInput input;
+  v1::SourceFile& file = input.sources.emplace_back();
+  file.set_path(kSourceName);
+  file.set_content(job.source);
+  input.workloads = {*job.workload};
+  if (const auto found = options_.welcome.find(job.workload->name()); found != options_.welcome.end())
+    input.welcome = found->second;
+  BuildListener steps;
+  steps.on_begin = [&](absl::string_view step, absl::string_view) { listener.on_step(step); };
+  return builder_.Build(input, steps);
+}
+
+absl::StatusOr<Judgement> ServiceJudge::Submit(const JudgeJob& job, BuiltBundle built, const JudgeListener& listener,
+                                               Stopper& stopper) {
+  v1::ProfileRequest request = options_.request;
+  request.set_request_id(job.request_id);
+  request.set_workload(job.workload->name());
+  request.set_bundle_sha256(BundleDigest(built.bytes));
+  RETURN_IF_ERROR(listener.on_built(Describe(job, built, request.bundle_sha256())));
+  built.bundle.Clear();
+  listener.on_step("waiting to submit");
+  const Slots::Place place = submissions_.Take();
+  if (!place) return Closed();
+  listener.on_step("upload");
+  RETURN_IF_ERROR(Upload(connection_, built.bytes, request.bundle_sha256(), options_.retry, stopper).status());
+  built = BuiltBundle();
+  Story story(listener);
+  SubmissionListener events;
+  events.on_event = [&](const v1::Event& event) { story.Take(event); };
+  events.on_note = listener.on_note;
+  Submission submission(connection_, options_.retry, stopper, std::move(events));
+  submission.ServiceAnswered();
+  listener.on_step("queued");
+  ASSIGN_OR_RETURN(v1::Verdict verdict, submission.Profile(request));
+  return Judgement{std::move(verdict), story.queued()};
+}
+
+absl::StatusOr<std::optional<v1::Exclusion>> ServiceJudge::ExclusionOf(const std::string& submission_id,
+                                                                       uint32_t attempt, Stopper& stopper) {
+  std::optional<v1::Exclusion> exclusion;
+  SubmissionListener events;
+  events.on_event = [&](const v1::Event& event) {
+    if (event.has_excluded() && event.excluded().attempt() == attempt) exclusion = event.excluded().exclusion();
+  };
+  Submission submission(connection_, options_.retry, stopper, std::move(events));
+  RETURN_IF_ERROR(submission.Attach(submission_id).status());
+  return exclusion;
+}
+
+}  // namespace sassay::agent

@@ -1,0 +1,59 @@
+// Compiles and captures here, and has the service judge.
+#ifndef SASSAY_AGENT_ROLLOUT_SERVICE_JUDGE_H_
+#define SASSAY_AGENT_ROLLOUT_SERVICE_JUDGE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/build/builder.h"
+#include "agent/rollout/judge.h"
+#include "agent/rollout/slots.h"
+#include "agent/submit/connection.h"
+#include "agent/submit/retry.h"
+#include "sassay/v1/profiler.pb.h"
+
+namespace sassay::agent {
+
+// How much at once, and what is asked for.
+struct ServiceJudgeOptions {
+  // Compilers and captures; the machine's CPUs.
+  size_t builds = 1;
+  // Submissions that the service has at once: enough to keep its GPUs busy, and well below what it lets a tenant queue.
+  size_t submissions = 64;
+  // Stages, sanitize policy and deadlines; request_id, bundle and workload are filled in.
+  v1::ProfileRequest request;
+  // Larger bundles are the candidate's fault; what the service accepts.
+  uint64_t max_bundle_bytes = 0;
+  RetryPolicy retry;
+  // By workload name: what else is captured, for the sanitizer (ShapesForSanitizers).
+  std::map<std::string, std::vector<v1::Workload>> welcome;
+};
+
+// One channel to the service, shared by all. A bundle's bytes are let go as soon as they are uploaded, so that what
+// waits in the service's queue costs no memory here; a candidate that must be submitted again is built again, which the
+// compile cache makes cheap.
+class ServiceJudge final : public Judge {
+ public:
+  ServiceJudge(const Builder& builder, Connection& connection, ServiceJudgeOptions options);
+
+  absl::StatusOr<Judgement> Run(const JudgeJob& job, const JudgeListener& listener, Stopper& stopper) override;
+  absl::StatusOr<std::optional<v1::Exclusion>> ExclusionOf(const std::string& submission_id, uint32_t attempt,
+                                                           Stopper& stopper) override;
+  void Close() override;
+
+ private:
+  absl::StatusOr<BuildOutcome> Build(const JudgeJob& job, const JudgeListener& listener);
+  absl::StatusOr<Judgement> Submit(const JudgeJob& job, BuiltBundle built, const JudgeListener& listener,
+                                   Stopper& stopper);
+
+  const Builder& builder_;
+  Connection& connection_;
+  const ServiceJudgeOptions options_;
+  Slots builds_;
+  Slots submissions_;
+};
+
+}  // namespace sassay::agent
+
+#endif  // SASSAY_AGENT_ROLLOUT_SERVICE_JUDGE_H_

@@ -1,0 +1,25 @@
+// Hears of exclusions that come after a submission's stream has ended.
+#ifndef SASSAY_AGENT_SUBMIT_EXCLUSION_STREAM_H_
+#define SASSAY_AGENT_SUBMIT_EXCLUSION_STREAM_H_
+
+#include <functional>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "agent/submit/connection.h"
+#include "agent/submit/retry.h"
+#include "common/rpc/stopper.h"
+#include "sassay/v1/events.pb.h"
+
+namespace sassay::agent {
+
+// Calls `on_event` with every exclusion of this tenant's attempts since `from` by the service's clock, until the
+// stopper stops. Blocks. A stream that breaks is opened again, so that an event may come twice. `on_note` is told when
+// that does not work any longer, or if the service is too old to tell; then nobody watches.
+void WatchExclusions(Connection& connection, absl::Time from, const RetryPolicy& policy, Stopper& stopper,
+                     const std::function<void(const v1::Event&)>& on_event,
+                     const std::function<void(absl::string_view)>& on_note);
+
+}  // namespace sassay::agent
+
+#endif  // SASSAY_AGENT_SUBMIT_EXCLUSION_STREAM_H_
