@@ -41,6 +41,7 @@ void AddCommands(CLI::App& root, Invocation& invocation) {
   AddAttachCommand(root, invocation);
   AddCancelCommand(root, invocation);
   AddReplayCommand(root, invocation);
+  AddReportCommand(root, invocation);
   AddWorkloadsCommand(root, invocation);
   AddExplainCommand(root, invocation);
   AddDatasetCommand(root, invocation);

@@ -16,6 +16,7 @@ void AddDoctorCommand(CLI::App& root, Invocation& invocation);
 void AddExplainCommand(CLI::App& root, Invocation& invocation);
 void AddInspectCommand(CLI::App& root, Invocation& invocation);
 void AddReplayCommand(CLI::App& root, Invocation& invocation);
+void AddReportCommand(CLI::App& root, Invocation& invocation);
 void AddSubmitCommand(CLI::App& root, Invocation& invocation);
 void AddWorkloadsCommand(CLI::App& root, Invocation& invocation);
 
