@@ -64,6 +64,17 @@ void AddSettingFlags(CLI::App& command, Invocation& invocation, std::initializer
   for (const char* key : keys) AddSettingFlag(command, invocation, *FindKey(key), "Options");
 }
 
+void AddModelFlags(CLI::App& command, Invocation& invocation) {
+  for (const char* key :
+       {"model", "endpoint", "provider", "api_key_file", "model_ca_file", "insecure_endpoint", "connect_deadline",
+        "first_token_deadline", "token_deadline", "answer_deadline", "retry_deadline"}) {
+    AddSettingFlag(command, invocation, *FindKey(key), "Model");
+  }
+  for (const char* key : {"temperature", "top_p", "max_tokens", "seed", "reasoning_effort"}) {
+    AddSettingFlag(command, invocation, *FindKey(key), "Sampling");
+  }
+}
+
 void AddCommonFlags(CLI::App& command, Invocation& invocation) {
   command
       .add_flag("--json", invocation.json,

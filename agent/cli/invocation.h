@@ -30,6 +30,9 @@ void AddCommonFlags(CLI::App& command, Invocation& invocation);
 // given several times.
 void AddSettingFlags(CLI::App& command, Invocation& invocation, std::initializer_list<const char*> keys);
 
+// Adds --model, --endpoint, --provider and their kin, and how the model samples. Every command that asks one has them.
+void AddModelFlags(CLI::App& command, Invocation& invocation);
+
 }  // namespace sassay::agent
 
 #endif  // SASSAY_AGENT_CLI_INVOCATION_H_

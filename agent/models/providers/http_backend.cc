@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kMaxEventBytes = 8 << 20;
 constexpr size_t kMaxWholeBytes = 32 << 20;
 constexpr size_t kKeptErrorBytes = 64 << 10;
+constexpr char kNoKey[] = " (no key was sent: set SASSAY_API_KEY, or name a file with --api-key-file)";
 constexpr absl::string_view kThinkBegin = "<think>";
 constexpr absl::string_view kThinkEnd = "</think>";
 
@@ -189,7 +190,9 @@ absl::optional<Failure> HttpBackend::Try(const GenerationRequest& request, const
   AnswerReceiver receiver(dialect_->NewDecoder(), listener);
   const HttpOutcome outcome = client_->Perform(http, receiver, stopper);
   if (absl::optional<Failure> failure = receiver.Conclude(outcome, options_.url, *dialect_)) {
-    failure->status = absl::Status(failure->status.code(), key_.Redact(TextOf(failure->status)));
+    const bool lacks_key = key_.empty() && absl::IsUnauthenticated(failure->status);
+    failure->status = absl::Status(failure->status.code(),
+                                   absl::StrCat(key_.Redact(TextOf(failure->status)), lacks_key ? kNoKey : ""));
     return failure;
   }
   AnswerDraft& draft = receiver.draft();

@@ -109,13 +109,13 @@ class OpenAiDialect : public Dialect {
     RequestBody body;
     const std::string parameters = Parameters(request).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
     body.Append(parameters.substr(0, parameters.size() - 1));
-    body.Append(",\"messages\":");
-    char before = '[';
+    body.Append(",\"messages\":[");
+    const char* before = "";
     for (const ChatMessage& message : request.messages) {
-      body.Append(absl::StrCat(std::string(1, before), "{\"role\":\"", RoleName(message.role), "\",\"content\":"));
+      body.Append(absl::StrCat(before, "{\"role\":\"", RoleName(message.role), "\",\"content\":"));
       body.AppendString(message.text);
       body.Append("}");
-      before = ',';
+      before = ",";
     }
     body.Append("]}");
     return body;

@@ -42,6 +42,11 @@ TEST_F(OpenAiTest, TheRequestHoldsTheConversation) {
   }
 }
 
+TEST_F(OpenAiTest, AnEmptyConversationIsStillJson) {
+  request_.messages.clear();
+  EXPECT_EQ(Body()["messages"], Json::array());
+}
+
 TEST_F(OpenAiTest, TheRequestHoldsTheSampling) {
   request_.sampling.set_temperature(0.7);
   request_.sampling.set_top_p(0.95);
