@@ -1,10 +1,16 @@
 #include "agent/rollout/policy.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_json.h"
-#include "common/base/sha256.h"
 
 namespace sassay::agent {
+namespace {
+
+constexpr double kTokensPerPrice = 1e6;
+
+}  // namespace
 
 bool IsAboutCandidate(const v1::Verdict& verdict) {
   const bool nobodys = verdict.status() == v1::VERDICT_STATUS_UNSPECIFIED ||
@@ -44,11 +50,14 @@ bool EndsConversation(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
 }
 
-uint64_t TurnSeed(uint64_t seed, absl::string_view trajectory_id, uint32_t turn) {
-  const std::string digest = Sha256(absl::StrCat(seed, "/", trajectory_id, "/", turn));
-  uint64_t value = 0;
-  for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(digest[i]);
-  return value & 0x7fffffff;
+void Price(const v1::Prices& prices, v1::Usage& usage) {
+  if (usage.cost_usd() > 0) return;
+  const uint64_t cached = std::min(usage.cached_prompt_tokens(), usage.prompt_tokens());
+  const double cached_price = prices.cached_prompt() > 0 ? prices.cached_prompt() : prices.prompt();
+  usage.set_cost_usd((static_cast<double>(usage.prompt_tokens() - cached) * prices.prompt() +
+                      static_cast<double>(cached) * cached_price +
+                      static_cast<double>(usage.completion_tokens()) * prices.completion()) /
+                     kTokensPerPrice);
 }
 
 }  // namespace sassay::agent

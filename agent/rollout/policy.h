@@ -2,11 +2,10 @@
 #ifndef SASSAY_AGENT_ROLLOUT_POLICY_H_
 #define SASSAY_AGENT_ROLLOUT_POLICY_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "sassay/v1/trajectory.pb.h"
 #include "sassay/v1/verdict.pb.h"
 
 namespace sassay::agent {
@@ -27,8 +26,8 @@ bool IsWorthWaiting(const absl::Status& status);
 // Whether a model's refusal concerns this conversation alone.
 bool EndsConversation(const absl::Status& status);
 
-// The seed of one turn, below 2^31, which every provider takes.
-uint64_t TurnSeed(uint64_t seed, absl::string_view trajectory_id, uint32_t turn);
+// Fills in what an answer cost where the provider did not say and the prices are known.
+void Price(const v1::Prices& prices, v1::Usage& usage);
 
 }  // namespace sassay::agent
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/rollout/spending.h"
+#include "common/base/utf8.h"
 #include "common/terminal/text.h"
 #include "fmt/format.h"
 
@@ -14,9 +15,11 @@ constexpr size_t kFixedLines = 3;  // summary, legend, and the one where the cur
 constexpr char kLegend[] =
     "+ correct  c compile  h capture  r rejected  z sanitizer  x runtime  t time-out  n numbers  ! cheating  - no code";
 
-std::string Cut(std::string text, size_t columns) {
-  if (text.size() > columns) text.resize(columns);
-  return text;
+// The first `columns` characters of printable text.
+std::string Cut(const std::string& text, size_t columns) {
+  size_t at = 0;
+  for (; at < text.size() && columns > 0; --columns) at += std::max<size_t>(1, Utf8Length(text.substr(at, 4)));
+  return text.substr(0, at);
 }
 
 std::string Colour(char glyph, const Style& style) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "agent/rollout/policy.h"
 #include "agent/trajectory/layout.h"
 #include "common/base/files.h"
 #include "common/workload/catalog.h"
@@ -47,7 +48,7 @@ class FakeModel final : public Model {
     answered.set_text(answer ? answer(request) : Code(absl::StrCat(request.trajectory_id, " ", request.turn)));
     answered.mutable_usage()->set_prompt_tokens(100);
     answered.mutable_usage()->set_completion_tokens(10);
-    answered.mutable_usage()->set_cost_usd(0.25);
+    answered.mutable_usage()->set_cost_usd(cost_usd);
     answered.set_finish_reason("stop");
     return answered;
   }
@@ -56,6 +57,7 @@ class FakeModel final : public Model {
     return requests_;
   }
 
+  double cost_usd = 0.25;
   std::function<std::string(const GenerationRequest&)> answer;
   std::function<absl::Status(const GenerationRequest&)> fail;
   std::function<void(const GenerationRequest&, Stopper&)> before;
@@ -452,12 +454,20 @@ TEST_F(RolloutTest, NotesFollowTheFeedback) {
   EXPECT_THAT(Read().trajectories[0].turns[0].feedback->text(), HasSubstr("\n\nsomebody learned this"));
 }
 
-TEST_F(RolloutTest, EachTurnHasASeedOfItsOwn) {
-  manifest_.mutable_sampling()->set_seed(7);
-  ASSERT_TRUE(Go(2).ok());
-  std::set<uint64_t> seeds;
-  for (const GenerationRequest& request : model_.requests()) seeds.insert(request.sampling.seed());
-  EXPECT_EQ(seeds.size(), 6u);
+TEST_F(RolloutTest, PricesSayWhatAnAnswerCostWhereTheProviderDoesNot) {
+  manifest_.mutable_prices()->set_prompt(1000);
+  manifest_.mutable_prices()->set_completion(5000);
+  model_.cost_usd = 0;
+  ASSERT_TRUE(Go().ok());
+  EXPECT_NEAR(Read().trajectories[0].turns[0].answered->usage().cost_usd(), 0.1 + 0.05, 1e-12);
+  v1::Usage usage;
+  usage.set_prompt_tokens(1000);
+  usage.set_cached_prompt_tokens(900);
+  v1::Prices prices;
+  prices.set_prompt(10);
+  prices.set_cached_prompt(1);
+  Price(prices, usage);
+  EXPECT_NEAR(usage.cost_usd(), 0.001 + 0.0009, 1e-12);
 }
 
 // Whatever moment a run is killed at, going on gives the record that an undisturbed run has. The kill is a copy of the

@@ -176,7 +176,6 @@ GenerationRequest TrajectoryWorker::Request(uint32_t turn, const std::vector<uin
   GenerationRequest request;
   request.messages = MessagesOf(spec_.system, spec_.user, trajectory_.turns, shown);
   request.sampling = manifest().sampling();
-  if (request.sampling.has_seed()) request.sampling.set_seed(TurnSeed(request.sampling.seed(), id(), turn));
   request.idempotency_key = TurnKey(turn);
   request.trajectory_id = id();
   request.turn = turn;
@@ -216,7 +215,10 @@ absl::Status TrajectoryWorker::Ask(uint32_t turn) {
   context_.board.Arriving(spec_.index, 0, 0);
   absl::StatusOr<v1::Answered> answered = context_.model.Generate(request, AnswerListener(), *stopper);
   // Before the next one may ask, so that a budget is overdrawn by answers under way alone.
-  if (answered.ok()) context_.spending.Add(answered->usage());
+  if (answered.ok()) {
+    Price(manifest().prices(), *answered->mutable_usage());
+    context_.spending.Add(answered->usage());
+  }
   place.Release();
   context_.board.Doing(spec_.index, "answered");
   if (EndsConversation(answered.status())) {
