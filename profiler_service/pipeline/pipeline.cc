@@ -268,8 +268,8 @@ class JobRun {
     seen_.capture_profile = bundle_->plan().profile();
     seen_.warnings.assign(bundle_->plan().warnings().begin(), bundle_->plan().warnings().end());
     for (const std::string& warning : bundle_->warnings()) seen_.warnings.push_back(warning);
-    seen_.versions.set_device(lane_->device().model());
-    seen_.versions.set_driver(lane_->device().driver_version());
+    for (const std::string& caveat : CaveatsOf(*lane_)) seen_.notes.push_back(caveat);
+    seen_.versions = VersionsOf(*lane_);
     seen_.versions.set_toolkit(bundle_->bundle().compilation().toolkit_version());
   }
 

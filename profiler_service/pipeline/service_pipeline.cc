@@ -213,6 +213,7 @@ void ServicePipeline::Describe(const Lane& lane, const LaneTools& tools) {
   if (lane.emulated()) {
     capability.add_stages(sassay::v1::STAGE_EVIDENCE);
     capability.add_notes("timing: UNAVAILABLE (emulated device)");
+    for (const std::string& caveat : CaveatsOf(lane)) capability.add_notes(caveat);
   } else {
     capability.add_diagnoses(sassay::v1::DIAGNOSIS_HOTSPOTS);
     if (!tools.ncu.empty()) capability.add_diagnoses(sassay::v1::DIAGNOSIS_NCU);

@@ -55,13 +55,14 @@ struct Operand {
 };
 
 enum InstFlag : uint16_t {
-  kSync = 1,         // lanes gather here; lanes whose guard is false go on first
-  kTaintStops = 2,   // results count as initialised whatever the operands were
-  kTaintOwn = 4,     // the handler deals with uninitialised operands itself
-  kBranches = 16,    // its guard decides the way
-  kSpins = 8,        // what a waiting loop polls with (atomics, volatile loads, nanosleep)
-  kResultUsed = 32,  // some instruction of the function reads what it writes
-  kJoins = 64,       // lanes make it together from different places; its last source is the member mask
+  kSync = 1,            // lanes gather here; lanes whose guard is false go on first
+  kTaintStops = 2,      // results count as initialised whatever the operands were
+  kTaintOwn = 4,        // the handler deals with uninitialised operands itself
+  kBranches = 16,       // its guard decides the way
+  kSpins = 8,           // what a waiting loop polls with (atomics, volatile loads, nanosleep)
+  kResultUsed = 32,     // some instruction of the function reads what it writes
+  kRegistersOwn = 128,  // the handler deals with registers that a unit works on itself
+  kJoins = 64,          // lanes make it together from different places; its last source is the member mask
 };
 
 struct Inst {

@@ -21,7 +21,7 @@ void Warp::Start(LaunchContext& launch, uint32_t index, uint32_t lanes) {
   launch_ = &launch;
   index_ = index;
   checked_ = launch.checked;
-  blocked_ = any_taint_ = false;
+  blocked_ = any_taint_ = registers_under_way_ = false;
   splits_.clear();
   origins_.clear();
   free_frames_.clear();
@@ -61,6 +61,7 @@ Frame* Warp::NewFrame(const Code& code) {
   frame->registers.assign(code.register_bytes, 0);
   frame->tainted.assign(checked_ ? code.register_count : 0, 0);
   frame->taint_origin.assign(checked_ ? code.register_count : 0, 0);
+  frame->under_way.clear();
   frame->caller = nullptr;
   frame->call = nullptr;
   frame->local_base = frame->depth = 0;
@@ -117,6 +118,7 @@ Warp::Result Warp::Loop(uint32_t budget) {
     }
     if constexpr (kChecked) {
       if (any_taint_) PropagateTaint(inst);
+      if (registers_under_way_) CheckRegisters(inst);
     }
     const Flow flow = inst.run(*this, inst);
     if (flow == Flow::kNext) {

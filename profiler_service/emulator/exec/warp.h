@@ -22,13 +22,25 @@ inline constexpr uint32_t kMaxLocalBytes = 512 << 10;
 inline constexpr uint32_t kMaxCallDepth = 256;
 inline constexpr uint64_t kMaxCalleeRegisterBytes = 16 << 20;  // of the functions that a lane is inside of
 
+// Units that work on registers while the warp goes on.
+enum class AsyncUnit : uint8_t { kNone, kTensorLoad, kWgmma };
+
+// What a unit does with a register until it has been waited for.
+struct RegisterWork {
+  uint32_t inst = 0;    // Inst::id
+  uint32_t ticket = 0;  // a wait ends all work of its unit up to a ticket
+  AsyncUnit unit = AsyncUnit::kNone;
+  bool written = false;  // else read: others may read it as well
+};
+
 // One activation of a function by some lanes: registers, and where its local memory begins in each thread's stack.
 // Lanes that call together share a frame; it dies when the last of them has returned.
 struct Frame {
   const Code* code = nullptr;
   std::vector<uint8_t> registers;
-  std::vector<uint32_t> tainted;       // checked: per register, lanes that hold a never written value
-  std::vector<uint32_t> taint_origin;  // checked: per register, Inst::id of the load that brought it
+  std::vector<uint32_t> tainted;        // checked: per register, lanes that hold a never written value
+  std::vector<uint32_t> taint_origin;   // checked: per register, Inst::id of the load that brought it
+  std::vector<RegisterWork> under_way;  // checked: per register; empty until a unit works on one
   Frame* caller = nullptr;
   const Inst* call = nullptr;
   uint32_t return_pc = 0;
@@ -182,6 +194,11 @@ class Warp {
 
   Place PlaceOf(const Inst& inst, int lane) const;
 
+  // Registers that a unit works on (checked launches): until EndRegisters, touching one is a finding, but for
+  // instructions that are kRegistersOwn. `written`: the unit writes it; else it reads it.
+  void BeginRegister(const Operand& operand, AsyncUnit unit, uint32_t ticket, const Inst& inst, bool written);
+  void EndRegisters(AsyncUnit unit, uint32_t up_to);
+
   // Uninitialised values (checked launches). Marks `lanes` of a register as never written, brought by `inst`.
   void Taint(const Operand& operand, uint32_t lanes, const Inst& inst);
   void Taint(const Operand& operand, uint32_t lanes, uint32_t origin);
@@ -222,6 +239,8 @@ class Warp {
   void WatchLoop();
   void PropagateTaint(const Inst& inst);
   void CheckBranch(const Inst& inst);
+  void CheckRegisters(const Inst& inst);
+  void ReportRegister(const Inst& inst, const RegisterWork& work);
 
   Block& block_;
   LaunchContext* launch_ = nullptr;
@@ -236,6 +255,7 @@ class Warp {
   bool blocked_ = false;
   bool polling_ = false;
   bool any_taint_ = false;
+  bool registers_under_way_ = false;
   bool watching_ = false;
   LoopFacts facts_;
   LoopWatch loop_;

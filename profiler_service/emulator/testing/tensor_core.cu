@@ -85,6 +85,13 @@ PRODUCT_TEST(multiply_masked_and_scaled,
                           "l"(a), "l"(b), "r"(job.instruction), "r"(job.accumulate), "r"(32), "r"(-1), "r"(0)
                           : "memory"))
 
+#define COPY(form)                                                                               \
+  asm volatile("tcgen05.cp.cta_group::1." form " [%0], %1;" ::"r"(base + 4), "l"(a) : "memory"); \
+  (void)b
+PRODUCT_TEST(copy_128x256b, COPY("128x256b"))
+PRODUCT_TEST(copy_128x128b, COPY("128x128b"))
+PRODUCT_TEST(copy_32x128b, COPY("32x128b.warpx4"))
+
 // ---- one mistake each ----
 
 #define BROKEN_TEST(name, AFTER_ISSUE)                 \
@@ -122,11 +129,12 @@ BROKEN_TEST(store_not_waited, {
 BROKEN_TEST(load_not_waited, {
   Store(mine, 0);
   WaitStore();
-  job.after[threadIdx.x] = Load(mine);
+  const uint32_t cell = Load(mine);
   __syncthreads();
   if (threadIdx.x == 0) ISSUE_ONCE(base);
   if (threadIdx.x == 0) Commit(&done);
   WaitLoad();
+  job.after[threadIdx.x] = cell;
 })
 BROKEN_TEST(overwritten_without_barrier, {
   Store(mine, 0);

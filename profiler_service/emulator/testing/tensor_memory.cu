@@ -158,3 +158,11 @@ extern "C" __global__ void free_by_another_count(uint32_t* out) {
   __syncthreads();
   if (threadIdx.x < 32) Free(base, 32);  // LINE free_by_another_count
 }
+extern "C" __global__ void used_before_wait(uint32_t* out) {
+  const uint32_t base = Filled(32);
+  const uint32_t value = Load(Lanes(base));
+  out[threadIdx.x] = value + 1;  // LINE used_before_wait
+  WaitLoad();
+  __syncthreads();
+  if (threadIdx.x < 32) Free(base, 32);
+}

@@ -14,6 +14,21 @@ bool SameKind(const Lane& a, const Lane& b) {
   return google::protobuf::util::MessageDifferencer::Equals(left, right);
 }
 
+// The emulator's tests ran on Hopper GPUs as well; no Blackwell GPU was at hand.
+std::vector<std::string> CaveatsOf(const Lane& lane) {
+  if (!lane.emulated() || lane.device().arch() == "sm_90a") return {};
+  return {absl::StrCat("the emulation of ", lane.device().arch(),
+                       " has not been checked against hardware: it follows the text of the PTX ISA, and sums of "
+                       "products are rounded once, which silicon may do otherwise")};
+}
+
+sassay::v1::Versions VersionsOf(const Lane& lane) {
+  sassay::v1::Versions versions;
+  versions.set_device(lane.device().model());
+  versions.set_driver(lane.device().driver_version());
+  return versions;
+}
+
 admission::DeviceFacts FactsOf(const Lane& lane) {
   admission::DeviceFacts facts;
   facts.arch = lane.device().arch();

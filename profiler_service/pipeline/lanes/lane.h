@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +22,7 @@
 #include "profiler_service/wire/runner_pool.h"
 #include "profiler_service/wire/worker.pb.h"
 #include "sassay/v1/control.pb.h"
+#include "sassay/v1/verdict.pb.h"
 
 namespace sassay::pipeline {
 
@@ -80,6 +82,10 @@ class Lane {
 
 // What admission checks a plan against.
 admission::DeviceFacts FactsOf(const Lane& lane);
+// What a reader of its verdicts must know of the device; nothing for most.
+std::vector<std::string> CaveatsOf(const Lane& lane);
+// Device and driver.
+sassay::v1::Versions VersionsOf(const Lane& lane);
 // Whether admission says the same on both.
 bool SameKind(const Lane& a, const Lane& b);
 

@@ -16,6 +16,7 @@ absl::Status Decode(Decoder& d) {
   if (operation == "fence::before_thread_sync" || operation == "fence::after_thread_sync") return DecodeTensorFence(d);
   if (operation == "mma") return DecodeMultiply(d);
   if (operation == "commit") return DecodeCommit(d);
+  if (operation == "cp") return DecodeTensorCopy(d);
   return d.Lacks();
 }
 

@@ -294,6 +294,23 @@ TEST_F(MultiplyTest, IntegersWrapOrSaturate) {
   EXPECT_GT(Run("multiply_i8", job)[0], 0x80000000u);
 }
 
+TEST_F(MultiplyTest, CopiesBringRowsToLanes) {
+  const std::vector<uint32_t> before(128 * 16, 7);
+  const Job job = Prepare(checked_, a_, b_, before);
+  const auto word = [&](uint32_t row, uint32_t column) {
+    return a_.Bits(row, 2 * column) | a_.Bits(row, 2 * column + 1) << 16;
+  };
+  const auto wide = Run("copy_128x256b", job);
+  EXPECT_EQ(wide[100 * 16 + 3], 7u);
+  for (uint32_t column = 0; column < 8; ++column) EXPECT_EQ(wide[100 * 16 + 4 + column], word(100, column));
+  EXPECT_EQ(wide[100 * 16 + 12], 7u);
+  const auto narrow = Run("copy_128x128b", job);
+  for (uint32_t column = 0; column < 4; ++column) EXPECT_EQ(narrow[77 * 16 + 4 + column], word(77, column));
+  EXPECT_EQ(narrow[77 * 16 + 8], 7u);
+  const auto fourfold = Run("copy_32x128b", job);
+  for (uint32_t lane = 5; lane < 128; lane += 32) EXPECT_EQ(fourfold[lane * 16 + 6], word(5, 2)) << lane;
+}
+
 TEST_F(MultiplyTest, ReadingBeforeTheCommitIsARaceAndFindsTheOldCells) {
   const Finding finding = Broken("read_early", sassay::v1::VERDICT_CODE_ASYNC_RACE, a_, b_);
   EXPECT_THAT(finding.message(), HasSubstr("tcgen05.ld of column 0 while the tcgen05.mma at tensor_core.cu:"));

@@ -128,6 +128,7 @@ absl::Status DecodeTensorWait(Decoder& decoder);
 absl::Status DecodeTensorFence(Decoder& decoder);
 absl::Status DecodeMultiply(Decoder& decoder);
 absl::Status DecodeCommit(Decoder& decoder);
+absl::Status DecodeTensorCopy(Decoder& decoder);
 
 }  // namespace sassay::emulator
 

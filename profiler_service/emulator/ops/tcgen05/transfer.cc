@@ -133,6 +133,7 @@ Flow LoadTensor(Warp& warp, const Inst& inst) {
   if (warp.checked()) {
     for (const TensorRegion& region : Regions(facts, at)) unit.NoteLoad(warp, inst, region);
     TaintLoaded(warp, inst, facts, memory, at);
+    for (uint32_t r = 0; r < facts.registers; ++r) warp.BeginRegister(inst.o[r], AsyncUnit::kTensorLoad, 0, inst, true);
   }
   ForCells(facts, at, [&](uint32_t t, uint32_t r, uint32_t lane, uint32_t column) {
     if ((mask >> t & 1) != 0) warp.Out<uint32_t>(inst.o[r])[t] = LoadCell(memory, facts, lane, column);
@@ -165,7 +166,12 @@ Flow StoreTensor(Warp& warp, const Inst& inst) {
 Flow WaitTransfer(Warp& warp, const Inst& inst) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
   TensorUnit& unit = TensorUnit::Of(warp);
-  inst.a == 1 ? unit.WaitLoads(warp.index()) : unit.WaitStores(warp.index());
+  if (inst.a == 1) {
+    unit.WaitLoads(warp.index());
+    warp.EndRegisters(AsyncUnit::kTensorLoad, 0);
+  } else {
+    unit.WaitStores(warp.index());
+  }
   return Flow::kNext;
 }
 
@@ -218,7 +224,7 @@ absl::Status DecodeTensorLoad(Decoder& d) {
   for (const ptx::Operand* element : registers) RETURN_IF_ERROR(d.Destination(*element, 4));
   RETURN_IF_ERROR(d.Address(d.operand(1)));
   d.Attach(facts);
-  return d.Set(LoadTensor, kSync | kTaintOwn);
+  return d.Set(LoadTensor, kSync | kTaintOwn | kRegistersOwn);
 }
 
 absl::Status DecodeTensorStore(Decoder& d) {

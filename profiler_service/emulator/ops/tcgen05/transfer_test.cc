@@ -160,6 +160,12 @@ TEST_F(TensorMemoryTest, WhatWasNeverStoredIsUninitialised) {
               HasSubstr("it comes from tensor memory"));
 }
 
+TEST_F(TensorMemoryTest, RegistersAreReadAfterTheWait) {
+  const Finding finding = Broken("used_before_wait", 128, sassay::v1::VERDICT_CODE_ASYNC_RACE);
+  EXPECT_THAT(finding.message(), HasSubstr("a register that the tcgen05.ld at tensor_memory.cu:"));
+  EXPECT_THAT(finding.message(), HasSubstr("is touched before a tcgen05.wait::ld has followed"));
+}
+
 // A plain run ends where hardware would have faulted.
 TEST_F(TensorMemoryTest, APlainRunStopsAtAMistake) {
   Emulated plain(bundle_, sassay::worker::RUN_MODE_PLAIN, "sm_100a");
