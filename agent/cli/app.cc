@@ -45,6 +45,7 @@ void AddCommands(CLI::App& root, Invocation& invocation) {
   AddWorkloadsCommand(root, invocation);
   AddExplainCommand(root, invocation);
   AddDatasetCommand(root, invocation);
+  AddKnowledgeCommand(root, invocation);
   AddModelCommand(root, invocation);
   AddDoctorCommand(root, invocation);
   AddConfigCommand(root, invocation);

@@ -73,6 +73,24 @@ TEST_F(AppTest, AnswerThatCannotBeWrittenIsAFailure) {
   EXPECT_THAT(err_.str(), HasSubstr("standard output cannot be written"));
 }
 
+TEST_F(AppTest, KnowledgeShowsWhatAModelSeesAndHowLongItIs) {
+  EXPECT_EQ(Run({"knowledge", "--workload", "gemm_n256_k256/M=64"}), 0);
+  for (const char* part :
+       {"sm_90a", "132 SMs", "wgmma_desc_k", "MBARRIER_DEADLOCK", "torch.matmul", "tokens (estimate)"})
+    EXPECT_THAT(out_.str(), HasSubstr(part));
+  EXPECT_EQ(Run({"knowledge", "--knowledge", "contract", "--arch", "sm_100a", "--json"}), 0);
+  const Json report = Document();
+  EXPECT_EQ(report["arch"], "sm_100a");
+  ASSERT_THAT(report["parts"], SizeIs(2));
+  EXPECT_EQ(report["parts"][1]["name"], "contract");
+  EXPECT_EQ(report["parts"][1]["bytes"], report["parts"][1]["text"].get<std::string>().size());
+}
+
+TEST_F(AppTest, KnowledgeOfAnUnknownPartIsUsage) {
+  EXPECT_EQ(Run({"knowledge", "--knowledge", "templates,contrakt"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("\"contrakt\""));
+}
+
 TEST_F(AppTest, ExitStatusTellsWhoIsAtFault) {
   const std::string bundle = WriteBundle({"gemm/M=1"});
   const std::vector<std::pair<v1::VerdictStatus, int>> expected = {

@@ -36,6 +36,7 @@ uint64_t EstimateTokens(absl::string_view text);
 
 // What to say, and to whom.
 struct PromptRequest {
+  // Without a name there is no task, only knowledge.
   sassay::v1::Workload workload;
   // "sm_90a" or "sm_100a".
   std::string arch = "sm_90a";

@@ -15,6 +15,7 @@ void AddDatasetCommand(CLI::App& root, Invocation& invocation);
 void AddDoctorCommand(CLI::App& root, Invocation& invocation);
 void AddExplainCommand(CLI::App& root, Invocation& invocation);
 void AddInspectCommand(CLI::App& root, Invocation& invocation);
+void AddKnowledgeCommand(CLI::App& root, Invocation& invocation);
 void AddModelCommand(CLI::App& root, Invocation& invocation);
 void AddReplayCommand(CLI::App& root, Invocation& invocation);
 void AddReportCommand(CLI::App& root, Invocation& invocation);

@@ -38,6 +38,17 @@ SASSAY_PTX int lane_id() { return threadIdx.x % 32; }
 SASSAY_PTX int warp_id() { return __shfl_sync(~0u, threadIdx.x / 32, 0); }
 SASSAY_PTX int warpgroup_id() { return __shfl_sync(~0u, threadIdx.x / 128, 0); }
 
+// Keeps the compiler from moving uses of registers that an asynchronous instruction fills above the wait before this.
+template <typename T, int kCount>
+SASSAY_PTX void pin_registers(T (&r)[kCount]) {
+  for (T& x : r) {
+    if constexpr (T(0.5f) == 0)
+      asm volatile("" : "+r"(x)::"memory");
+    else
+      asm volatile("" : "+f"(x)::"memory");
+  }
+}
+
 // True in one lane of a converged warp.
 SASSAY_PTX bool elect_one() {
   uint32_t elected;

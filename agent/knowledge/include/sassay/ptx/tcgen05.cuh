@@ -3,7 +3,7 @@
 // one product: each brings half of A's rows and half of B's, and holds its half of D's rows; the even one starts it.
 //   producer: tma_load… on full; one thread: mbarrier_wait(full), tcgen05_fence_after_thread_sync(), tcgen05_mma…,
 //   tcgen05_commit(empty), at the end tcgen05_commit(done); four warps: mbarrier_wait(done),
-//   tcgen05_fence_after_thread_sync(), tcgen05_ld, tcgen05_wait_ld
+//   tcgen05_fence_after_thread_sync(), tcgen05_ld(r, …), tcgen05_wait_ld(r)
 #pragma once
 
 #include "common.cuh"
@@ -34,7 +34,8 @@ SASSAY_PTX void tcgen05_relinquish_alloc_permit() {
 SASSAY_PTX void tcgen05_fence_before_thread_sync() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
 SASSAY_PTX void tcgen05_fence_after_thread_sync() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 
-// Where a factor lies in shared memory. Tiles start at 1024-byte borders.
+// Where a factor lies in shared memory. Tiles start at 1024-byte borders. Without swizzle, Major::k: leading_bytes from
+// a block of 8 rows x 16 bytes to the next along K, stride_bytes along M or N.
 template <Swizzle kSwizzle>
 SASSAY_PTX uint64_t tcgen05_desc(const void* tile, uint32_t leading_bytes, uint32_t stride_bytes) {
   constexpr uint64_t kMode = kSwizzle == Swizzle::b128  ? 2
@@ -47,12 +48,14 @@ SASSAY_PTX uint64_t tcgen05_desc(const void* tile, uint32_t leading_bytes, uint3
 // Major::k, as TMA brings a box {swizzle's bytes of K, rows}: packed rows. One instruction's K further: + 2 (32 bytes).
 template <Swizzle kSwizzle = Swizzle::b128>
 SASSAY_PTX uint64_t tcgen05_desc_k(const void* tile) {
+  static_assert(kSwizzle != Swizzle::none, "give tcgen05_desc the bytes between blocks along K and along M or N");
   return tcgen05_desc<kSwizzle>(tile, 16, 8 * static_cast<uint32_t>(kSwizzle));
 }
 // Major::mn, as TMA brings boxes {swizzle's bytes of M or N, rows of K}, `next_bytes` from box to box along M or N. One
 // instruction's K (16 rows) further: + swizzle's bytes, 128 under b128.
 template <Swizzle kSwizzle = Swizzle::b128>
 SASSAY_PTX uint64_t tcgen05_desc_mn(const void* tile, uint32_t next_bytes) {
+  static_assert(kSwizzle != Swizzle::none, "give tcgen05_desc the bytes between blocks along K and along M or N");
   return tcgen05_desc<kSwizzle>(tile, next_bytes, 8 * static_cast<uint32_t>(kSwizzle));
 }
 
@@ -60,6 +63,8 @@ SASSAY_PTX uint64_t tcgen05_desc_mn(const void* tile, uint32_t next_bytes) {
 // 128 (N of 32).
 template <In kIn, Major kA = Major::k, Major kB = Major::k>
 __host__ __device__ constexpr uint32_t tcgen05_idesc(int m, int n) {
+  static_assert(kIn == In::bf16 || kIn == In::f16 || (kA == Major::k && kB == Major::k),
+                "only bf16 and f16 may lie along M or N");
   constexpr bool kInteger = kIn == In::s8 || kIn == In::u8;
   constexpr uint32_t kType = kIn == In::tf32 ? 2 : kIn == In::bf16 || kIn == In::e5m2 || kIn == In::s8 ? 1 : 0;
   return (kInteger ? 2u : 1u) << 4 | kType << 7 | kType << 10 | uint32_t{kA == Major::mn} << 15 |
@@ -135,19 +140,15 @@ SASSAY_PTX void tcgen05_cp_128x128b(uint32_t address, uint64_t desc) {
   asm volatile("tcgen05.cp.cta_group::%2.128x128b [%0], %1;" ::"r"(address), "l"(desc), "n"(kCtas) : "memory");
 }
 
-// Tensor memory to registers and back, a whole warp; warp w reaches lanes w % 4 * 32 to w % 4 * 32 + 31, which the
-// address names. b32x32: lane l gets r[i] = column i of its lane, kCount = 1, 2, 4 … 128 columns. b16x64, b16x128,
-// b16x256: the layouts of 8 x 8 matrices, as stmatrix takes them, over 16 lanes.
-enum class Lanes { b32x32, b16x64, b16x128, b16x256 };
+// Tensor memory to registers and back, a whole warp; warp w reaches lanes w % 4 * 32 to w % 4 * 32 + 31, and the
+// address names the first one. b32x32: lane l gets column i of its lane in r[i]; kCount = 1, 2, 4 … 128. b16x256 and
+// b16x128: 16 lanes; r[i] is row l / 4 + i / 2 % 2 * 8, column i / 4 * 8 + l % 4 * 2 + i % 2 (as wgmma's D), or row l /
+// 4 + i % 2 * 8, column i / 2 * 4 + l % 4.
+enum class Lanes { b32x32, b16x128, b16x256 };
 namespace detail {
 template <Lanes kLanes>
 struct Shape {
   static constexpr char kText[] = "32x32b";
-  static constexpr int kRegisters = 1;
-};
-template <>
-struct Shape<Lanes::b16x64> {
-  static constexpr char kText[] = "16x64b";
   static constexpr int kRegisters = 1;
 };
 template <>
@@ -196,8 +197,13 @@ SASSAY_PTX void tcgen05_st(uint32_t address, const uint32_t (&r)[kCount]) {
 #undef SASSAY_D
 }
 #undef SASSAY_ST
-// Before the registers of tcgen05_ld are used; before what tcgen05_st wrote is.
-SASSAY_PTX void tcgen05_wait_ld() { asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); }
+// After tcgen05_ld, before its registers are used: tcgen05_wait_ld(r); after tcgen05_st, before others see what it
+// wrote.
+template <typename... Registers>
+SASSAY_PTX void tcgen05_wait_ld(Registers&... r) {
+  asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+  (pin_registers(r), ...);
+}
 SASSAY_PTX void tcgen05_wait_st() { asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory"); }
 
 }  // namespace sassay::ptx

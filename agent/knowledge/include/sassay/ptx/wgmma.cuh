@@ -1,5 +1,6 @@
 // wgmma: a warpgroup (128 threads, all of them) multiplies out of shared memory, asynchronously:
-//   wgmma_fence(); wgmma<In::bf16>(d, a, b, accumulate)…; wgmma_commit_group(); wgmma_wait_group<0>(); wgmma_pin(d);
+//   wgmma_fence(); wgmma<In::bf16>(d, a, b, accumulate)…; wgmma_commit_group(); wgmma_wait_group<0>();
+//   pin_registers(d);
 // Between fence and wait nobody may touch d, nor the registers of A, nor the tiles. D: 64 x N, N = 2 * kCount.
 #pragma once
 
@@ -15,17 +16,12 @@ template <int kPending>
 SASSAY_PTX void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-// Keeps the compiler from moving uses of d above a wait.
-template <int kCount>
-SASSAY_PTX void wgmma_pin(float (&d)[kCount]) {
-  for (float& x : d) asm volatile("" : "+f"(x)::"memory");
-}
-
 // The place in D of a thread's d[i].
 SASSAY_PTX int wgmma_row(int i) { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + i % 4 / 2 * 8; }
 SASSAY_PTX int wgmma_column(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
-// Where a factor lies. Tiles start at 1024-byte borders.
+// Where a factor lies. Tiles start at 1024-byte borders. Without swizzle, Major::k: leading_bytes from a
+// block of 8 rows x 16 bytes to the next along K, stride_bytes along M or N.
 template <Swizzle kSwizzle>
 SASSAY_PTX uint64_t wgmma_desc(const void* tile, uint32_t leading_bytes, uint32_t stride_bytes) {
   constexpr uint64_t kMode = kSwizzle == Swizzle::b128  ? 1
@@ -38,12 +34,14 @@ SASSAY_PTX uint64_t wgmma_desc(const void* tile, uint32_t leading_bytes, uint32_
 // Major::k, as TMA brings a box {swizzle's bytes of K, rows}: packed rows. One instruction's K further: + 2 (32 bytes).
 template <Swizzle kSwizzle = Swizzle::b128>
 SASSAY_PTX uint64_t wgmma_desc_k(const void* tile) {
+  static_assert(kSwizzle != Swizzle::none, "give wgmma_desc the bytes between blocks along K and along M or N");
   return wgmma_desc<kSwizzle>(tile, 16, 8 * static_cast<uint32_t>(kSwizzle));
 }
 // Major::mn, as TMA brings boxes {swizzle's bytes of M or N, rows of K}, `next_bytes` from box to box along M or N. One
-// instruction's K (16 rows) further: + 2 * 8 rows * swizzle's bytes / 16, which is + 128 under b128.
+// instruction's K (16 rows) further: + swizzle's bytes, 128 under b128.
 template <Swizzle kSwizzle = Swizzle::b128>
 SASSAY_PTX uint64_t wgmma_desc_mn(const void* tile, uint32_t next_bytes) {
+  static_assert(kSwizzle != Swizzle::none, "give wgmma_desc the bytes between blocks along K and along M or N");
   return wgmma_desc<kSwizzle>(tile, next_bytes, 8 * static_cast<uint32_t>(kSwizzle));
 }
 
