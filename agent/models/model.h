@@ -46,9 +46,10 @@ struct GenerationListener {
 // Life cycle: one object for a run, shared by all trajectories. Threads: Generate from any number of threads at once;
 // it blocks until the answer is whole, and keeps rate limits and limits on concurrent calls by itself. Failure: what
 // may pass (429, 5xx, a cut stream, a time-out) is retried inside, with the server's Retry-After; what reaches the
-// caller is UNAVAILABLE after the policy's patience, UNAUTHENTICATED and PERMISSION_DENIED (the whole run ends),
-// INVALID_ARGUMENT and RESOURCE_EXHAUSTED (this conversation cannot go on: its context is too long, the provider
-// refuses it), CANCELLED by the stopper. No message holds a credential.
+// caller is UNAVAILABLE after the policy's patience; UNAUTHENTICATED, PERMISSION_DENIED (no access, no credit),
+// NOT_FOUND (no such model, address or program) and FAILED_PRECONDITION (a certificate that is not trusted), each of
+// which ends the whole run; INVALID_ARGUMENT and RESOURCE_EXHAUSTED (this conversation cannot go on: its context is too
+// long, the provider refuses it); CANCELLED by the stopper. No message holds a credential.
 class Model {
  public:
   virtual ~Model() = default;
