@@ -4,8 +4,11 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
 #include "agent/report/groups.h"
@@ -32,7 +35,7 @@ struct ReportFlags {
   std::string output;
   std::string section = "scores";
   std::vector<std::string> group_by;
-  std::vector<uint32_t> turn_limits = {1, 4, 8};
+  std::vector<std::string> turn_limits = {"1", "4", "8"};
   uint32_t table_turn_limit = 8;
   bool mix = false;
 };
@@ -44,11 +47,23 @@ std::string FormatOf(const ReportFlags& flags) {
   return absl::EndsWith(flags.output, ".csv") ? "csv" : "table";
 }
 
+absl::StatusOr<std::vector<uint32_t>> TurnLimitsOf(const ReportFlags& flags) {
+  std::set<uint32_t> limits;
+  for (const std::string& text : flags.turn_limits) {
+    uint32_t limit = 0;
+    if (!absl::SimpleAtoi(text, &limit) || limit < 1 || limit > kMaxTurnLimit) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--turns: expected whole numbers from 1 to ", kMaxTurnLimit, ", not \"", text, "\""));
+    }
+    limits.insert(limit);
+  }
+  return std::vector<uint32_t>(limits.begin(), limits.end());
+}
+
 absl::StatusOr<ReportOptions> OptionsOf(const ReportFlags& flags) {
   ReportOptions options;
   ASSIGN_OR_RETURN(options.group_by, ParseGroupBy(flags.group_by));
-  const std::set<uint32_t> limits(flags.turn_limits.begin(), flags.turn_limits.end());
-  options.turn_limits.assign(limits.begin(), limits.end());
+  ASSIGN_OR_RETURN(options.turn_limits, TurnLimitsOf(flags));
   options.mix_rules = flags.mix;
   return options;
 }
@@ -93,6 +108,22 @@ absl::Status Report(Session& session, const ReportFlags& flags) {
   return WriteReport(session, flags, report, turns);
 }
 
+// A list, by commas or by repetition. One word each time, so that a source may follow.
+void AddList(CLI::App& command, const char* name, const std::string& help, const char* type,
+             std::vector<std::string>& list) {
+  const auto add = [&list](const std::vector<std::string>& words) {
+    list.clear();
+    for (const std::string& word : words) {
+      for (absl::string_view item : absl::StrSplit(word, ',')) list.emplace_back(absl::StripAsciiWhitespace(item));
+    }
+  };
+  command.add_option_function<std::vector<std::string>>(name, add, help)
+      ->type_name(type)
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void AddFlags(CLI::App& command, ReportFlags& flags) {
   command.add_option("SOURCE", flags.sources, "folders of runs, folders of such folders, and tables of turns")
       ->required()
@@ -106,17 +137,10 @@ void AddFlags(CLI::App& command, ReportFlags& flags) {
                   "what table and csv show: scores, fastp, transitions, errors, speedups, reasoning, stages, turns "
                   "[scores]")
       ->type_name("CHOICE");
-  command
-      .add_option("--group-by", flags.group_by,
-                  absl::StrCat("keys that are kept apart, besides model, arch and definition: ", GroupKeyNames()))
-      ->delimiter(',')
-      ->type_name("KEY[,KEY...]")
-      ->expected(1);
-  command.add_option("--turns", flags.turn_limits, "turn limits to score at [1,4,8]")
-      ->delimiter(',')
-      ->check(CLI::Range(uint32_t{1}, kMaxTurnLimit))
-      ->type_name("N[,N...]")
-      ->expected(1);
+  AddList(command, "--group-by",
+          absl::StrCat("keys that are kept apart, besides model, arch and definition: ", GroupKeyNames()),
+          "KEY[,KEY...]", flags.group_by);
+  AddList(command, "--turns", "turn limits to score at [1,4,8]", "N[,N...]", flags.turn_limits);
   command
       .add_option("--table-turns", flags.table_turn_limit,
                   "turns that the trajectories of a table were allowed, which it does not say [8]")

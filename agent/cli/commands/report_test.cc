@@ -64,6 +64,11 @@ TEST_F(ReportCommandTest, GroupByTakesSeveralKeysInEitherForm) {
                                 HasSubstr("\nM,hopper,gemm,a,,1,1,0,0,0,0,0,0\n")));
 }
 
+TEST_F(ReportCommandTest, ASourceMayFollowAList) {
+  EXPECT_EQ(Run({"--turns", "1", "--group-by", "label", "turns.csv"}), 0);
+  EXPECT_THAT(out_.str(), StartsWith("M on hopper, label a\n"));
+}
+
 TEST_F(ReportCommandTest, SectionsAreTables) {
   EXPECT_EQ(Run({"turns.csv", "--section", "transitions", "--format", "csv"}), 0);
   EXPECT_EQ(out_.str(),
@@ -93,6 +98,8 @@ TEST_F(ReportCommandTest, MistakesAreUsageErrorsThatTeach) {
   EXPECT_THAT(err_.str(), HasSubstr("Did you mean \"model\"?"));
   EXPECT_EQ(Run({"turns.csv", "--section", "errors", "-o", "x.html"}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("a page holds every section"));
+  EXPECT_EQ(Run({"turns.csv", "--turns", "1,x"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--turns: expected whole numbers from 1 to 10000, not \"x\""));
   EXPECT_EQ(Run({"nothing"}), 2);
   Write("turns.csv", "model,arch\n\"");
   EXPECT_EQ(Run({"turns.csv"}), 2);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "agent/report/html/markup.h"
@@ -74,31 +75,25 @@ std::string ReasoningPanel(const PageModel& model, const PageTask& task, bool to
   return Figure(task.definition, plot.Finish(), ReasoningTable(model, task, tokens));
 }
 
-std::string Share(double part, double whole) { return fmt::format("{:.3f}", whole > 0 ? part / whole : 0); }
-
-std::string StageRow(const v1::StageTime& stage, double total) {
+std::string StageRow(const v1::StageTime& stage) {
   const v1::Spread& wall = stage.wall_s();
   const auto time = [&](double seconds) {
     return absl::StrCat("<td class=n>", wall.count() > 0 ? SecondsText(seconds) : "–", "</td>");
   };
   return absl::StrCat("<tr><th scope=row>", stage.stage(), "</th><td class=n>", wall.count(), "</td>",
                       time(wall.low_quartile()), time(wall.median()), time(wall.high_quartile()), time(wall.maximum()),
-                      "<td class=\"n rate\" style=\"--v:", Share(stage.wall_total_s(), total), "\">",
-                      SecondsText(stage.wall_total_s()), "</td><td class=n>",
+                      "<td class=n>", SecondsText(stage.wall_total_s()), "</td><td class=n>",
                       stage.device_total_s() > 0 ? SecondsText(stage.device_total_s()) : "–", "</td></tr>");
 }
 
 std::string StageTable(const v1::GroupReport& group, const std::string& condition) {
-  double total = 0;
-  for (const v1::StageTime& stage : group.stages()) total += stage.wall_total_s();
   std::string table = absl::StrCat(
       "<div class=scroll tabindex=0><table><caption>", Escaped(group.group().definition(), 80), " <span class=of>",
       condition,
-      "</span></caption><thead><tr><th scope=col>stage</th><th scope=col class=n>turns</th><th scope=col class=n>low "
-      "quartile</th><th scope=col class=n>median</th><th scope=col class=n>high quartile</th><th scope=col "
-      "class=n>longest</th><th scope=col class=n>all of it</th><th scope=col class=n>on the "
-      "device</th></tr></thead><tbody>");
-  for (const v1::StageTime& stage : group.stages()) absl::StrAppend(&table, StageRow(stage, total));
+      "</span></caption><thead><tr><th scope=col>stage</th><th scope=col class=n>turns</th><th scope=col class=n>25 "
+      "%</th><th scope=col class=n>median</th><th scope=col class=n>75 %</th><th scope=col class=n>longest</th><th "
+      "scope=col class=n>total</th><th scope=col class=n>on device</th></tr></thead><tbody>");
+  for (const v1::StageTime& stage : group.stages()) absl::StrAppend(&table, StageRow(stage));
   return table + "</tbody></table></div>";
 }
 
@@ -118,6 +113,61 @@ std::string CostRow(const v1::GroupReport& group, const std::string& condition) 
         cost.has_usd() ? fmt::format("{:.2f}", cost.usd()) : "–"})
     absl::StrAppend(&row, "<td class=n>", cell, "</td>");
   return row + "</tr>";
+}
+
+using StageValue = double (v1::StageTime::*)() const;
+
+double TotalOf(const v1::GroupReport& group, StageValue value) {
+  double total = 0;
+  for (const v1::StageTime& stage : group.stages()) total += (stage.*value)();
+  return total;
+}
+
+size_t StageIndex(const std::string& stage) {
+  for (size_t i = 0; i < kTurnStages; ++i) {
+    if (StageName(static_cast<TurnStage>(i)) == stage) return i;
+  }
+  return 0;
+}
+
+std::string StackRow(const PageModel& model, const v1::GroupReport& group, StageValue value, double longest) {
+  std::string bars, words;
+  for (const v1::StageTime& stage : group.stages()) {
+    const double seconds = (stage.*value)();
+    if (seconds <= 0) continue;
+    const std::string text = absl::StrCat(stage.stage(), " ", SecondsText(seconds));
+    absl::StrAppend(&bars, "<i class=k", StageIndex(stage.stage()),
+                    " style=\"width:", fmt::format("{:.2f}", 100 * seconds / longest), "%\" title=\"", text, "\"></i>");
+    absl::StrAppend(&words, words.empty() ? "" : ", ", text);
+  }
+  const std::string condition = model.conditions.size() > 1 ? model.conditions[model.condition_of.at(&group)].name : "";
+  return absl::StrCat("<tr><th scope=row>", Escaped(group.group().definition(), 80), " <span class=of>", condition,
+                      "</span></th><td><div class=stack role=img aria-label=\"", words, "\">", bars,
+                      "</div></td><td class=n>", SecondsText(TotalOf(group, value)), "</td></tr>");
+}
+
+// One bar for each group, its stages one behind the other; all on one scale.
+std::string StackTable(const PageModel& model, const char* caption, StageValue value) {
+  double longest = 0;
+  for (const v1::GroupReport& group : model.report.groups()) longest = std::max(longest, TotalOf(group, value));
+  if (longest == 0) return "";
+  std::string table =
+      absl::StrCat("<div class=scroll tabindex=0><table class=stacks><caption>", caption, "</caption><tbody>");
+  for (int i = 0; i < std::min<int>(kMaxPanels, model.report.groups_size()); ++i)
+    absl::StrAppend(&table, StackRow(model, model.report.groups(i), value, longest));
+  return table + "</tbody></table></div>";
+}
+
+std::string StageLegend(const v1::Report& report) {
+  std::set<size_t> seen;
+  for (const v1::GroupReport& group : report.groups()) {
+    for (const v1::StageTime& stage : group.stages()) seen.insert(StageIndex(stage.stage()));
+  }
+  std::string legend = "<ul class=legend>";
+  for (const size_t i : seen)
+    absl::StrAppend(&legend, "<li><span class=\"swatch k", i, "\" aria-hidden=\"true\"></span>",
+                    StageName(static_cast<TurnStage>(i)), "</li>");
+  return legend + "</ul>";
 }
 
 bool KnowsCosts(const v1::GroupReport& group) {
@@ -163,7 +213,10 @@ std::string CostSection(const PageModel& model) {
       "class=n>a turn</th><th scope=col class=n>a correct turn with target</th><th scope=col class=n>prompt "
       "tokens</th><th "
       "scope=col class=n>completion tokens</th><th scope=col class=n>US$</th></tr></thead><tbody>",
-      costs, "</tbody></table></div>", stages, PanelLimitNote(shown));
+      costs, "</tbody></table></div>", StageLegend(model.report),
+      StackTable(model, "Wall time of all turns, by stage", &v1::StageTime::wall_total_s),
+      StackTable(model, "Device time of all turns, by stage", &v1::StageTime::device_total_s), "<div class=grids>",
+      stages, "</div>", PanelLimitNote(shown));
 }
 
 }  // namespace sassay::agent

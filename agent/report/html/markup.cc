@@ -28,6 +28,10 @@ absl::string_view Entity(char c) {
   }
 }
 
+std::string ThreeDigits(double value) {
+  return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
 }  // namespace
 
 std::string Escaped(absl::string_view untrusted, size_t max_bytes) {
@@ -51,10 +55,10 @@ std::string SpeedupText(double speedup) { return fmt::format("{:.3f}", speedup);
 
 std::string SecondsText(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.0f} µs", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
-  if (seconds < 7200) return fmt::format("{:.1f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
+  if (seconds < 1) return absl::StrCat(ThreeDigits(seconds * 1e3), " ms");
+  if (seconds < 120) return absl::StrCat(ThreeDigits(seconds), " s");
+  if (seconds < 7200) return absl::StrCat(ThreeDigits(seconds / 60), " min");
+  return absl::StrCat(ThreeDigits(seconds / 3600), " h");
 }
 
 std::string Coordinate(double value) {

@@ -81,8 +81,12 @@ std::string MatrixCell(const Matrix& matrix, const std::string& from, const std:
   const auto found = matrix.counts.find({from, to});
   if (found == matrix.counts.end()) return "<td class=zero>·</td>";
   const double share = static_cast<double>(found->second) / matrix.from_totals.at(from);
-  return absl::StrCat("<td class=\"heat", share > 0.5 ? " hi" : "", "\" style=\"--v:", fmt::format("{:.3f}", share),
-                      "\">", fmt::format("{:.0f}", 100 * share), "<span class=of>", found->second, "</span></td>");
+  return absl::StrCat("<td class=\"heat",
+                      share > 0.85   ? " high higher"
+                      : share > 0.65 ? " high"
+                                     : "",
+                      "\" style=\"--v:", fmt::format("{:.3f}", share), "\">", fmt::format("{:.0f}", 100 * share),
+                      "<span class=of>", found->second, "</span></td>");
 }
 
 std::string StateName(const std::string& state) {

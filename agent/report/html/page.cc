@@ -48,8 +48,9 @@ std::string Head(const std::string& title) {
 }
 
 std::string TitleOf(const PageModel& model) {
-  if (model.conditions.size() == 1) return absl::StrCat("Report: ", model.conditions[0].name);
-  return absl::StrCat("Report: ", model.conditions.size(), " conditions");
+  const std::string many = absl::StrCat(model.conditions.size(), " conditions");
+  if (model.conditions.size() == 1) return absl::StrCat("Report: ", model.shared_name);
+  return absl::StrCat("Report: ", model.shared_name, model.shared_name.empty() ? "" : ", ", many);
 }
 
 std::string Fact(const std::string& value, const char* what) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "agent/report/html/markup.h"
 
@@ -30,11 +31,30 @@ size_t OutcomeIndex(const std::string& outcome) {
   return static_cast<size_t>(TurnOutcome::kOther);
 }
 
-std::string ConditionName(const v1::ReportGroup& group) {
-  std::string name = absl::StrCat(Escaped(group.model(), kNameBytes), " · ", Escaped(group.arch(), kNameBytes));
+// What tells a group from others of another definition, part by part.
+std::vector<std::string> ConditionParts(const v1::ReportGroup& group) {
+  std::vector<std::string> parts = {Escaped(group.model(), kNameBytes), Escaped(group.arch(), kNameBytes)};
   for (const v1::ReportKey& key : group.keys())
-    absl::StrAppend(&name, " · ", key.name(), " ", key.value().empty() ? "(none)" : Escaped(key.value(), kNameBytes));
-  return name;
+    parts.push_back(
+        absl::StrCat(key.name(), " ", key.value().empty() ? std::string("(none)") : Escaped(key.value(), kNameBytes)));
+  return parts;
+}
+
+// Splits every condition's name into what all of them share, which is the page's name, and its own.
+void NameConditions(PageModel& model) {
+  if (model.conditions.empty()) return;
+  std::vector<std::vector<std::string>> all;
+  for (const PageCondition& condition : model.conditions) all.push_back(ConditionParts(condition.groups[0]->group()));
+  std::vector<std::string> shared;
+  for (size_t part = 0; part < all[0].size(); ++part) {
+    const bool same =
+        std::all_of(all.begin(), all.end(), [&](const auto& parts) { return parts[part] == all[0][part]; });
+    if (same) shared.push_back(all[0][part]);
+    for (size_t i = 0; i < all.size() && !same; ++i)
+      absl::StrAppend(&model.conditions[i].name, model.conditions[i].name.empty() ? "" : " · ", all[i][part]);
+  }
+  model.shared_name = absl::StrJoin(shared, " · ");
+  if (model.conditions.size() == 1) model.conditions[0].name = model.shared_name;
 }
 
 std::string KeyWithoutDefinition(v1::ReportGroup group) {
@@ -64,7 +84,7 @@ std::vector<std::string> DefinitionsOf(const v1::Report& report) {
 }  // namespace
 
 PageModel MakePageModel(const v1::Report& report, const TurnTable& turns) {
-  PageModel model{report, {}, {}, {}, {}, {}};
+  PageModel model{report, "", {}, {}, {}, {}, {}};
   std::map<std::string, size_t> conditions;
   std::map<std::string, size_t> tasks;
   for (const std::string& definition : DefinitionsOf(report)) {
@@ -74,7 +94,7 @@ PageModel MakePageModel(const v1::Report& report, const TurnTable& turns) {
   std::vector<std::string> keys;
   for (const v1::GroupReport& group : report.groups()) {
     const auto [found, is_new] = conditions.emplace(KeyWithoutDefinition(group.group()), model.conditions.size());
-    if (is_new) model.conditions.push_back({ConditionName(group.group()), {}});
+    if (is_new) model.conditions.emplace_back();
     model.condition_of[&group] = found->second;
     model.group_index[&group] = model.group_index.size();
     model.conditions[found->second].groups.push_back(&group);
@@ -84,6 +104,7 @@ PageModel MakePageModel(const v1::Report& report, const TurnTable& turns) {
     for (const v1::ReportKey& key : report.groups(0).group().keys()) keys.push_back(key.name());
   }
   model.members = MakeGroups(turns, keys);
+  NameConditions(model);
   return model;
 }
 

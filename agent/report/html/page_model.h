@@ -14,7 +14,8 @@ namespace sassay::agent {
 
 // Groups that differ in their definition alone: one colour.
 struct PageCondition {
-  // "Claude Opus 4.8 · hopper · label with-notes", escaped.
+  // What tells it from the others ("label with-notes"), or of a single one all of it ("Claude Opus 4.8 · hopper");
+  // escaped.
   std::string name;
   std::vector<const v1::GroupReport*> groups;
 };
@@ -30,6 +31,8 @@ struct PageTask {
 // Points into the report and the table.
 struct PageModel {
   const v1::Report& report;
+  // What all conditions share ("Claude Opus 4.8 · hopper"), escaped; may be empty.
+  std::string shared_name;
   std::vector<PageCondition> conditions;
   std::vector<PageTask> tasks;
   // The trajectories of report.groups(i).

@@ -126,8 +126,10 @@ TEST(Markup, EscapesAndBounds) {
 TEST(Markup, TimesHaveSensibleUnits) {
   EXPECT_EQ(SecondsText(0.34), "340 ms");
   EXPECT_EQ(SecondsText(1.234), "1.23 s");
+  EXPECT_EQ(SecondsText(3), "3.00 s");
+  EXPECT_EQ(SecondsText(82.04), "82.0 s");
   EXPECT_EQ(SecondsText(600), "10.0 min");
-  EXPECT_EQ(SecondsText(7560), "2.1 h");
+  EXPECT_EQ(SecondsText(7560), "2.10 h");
 }
 
 TEST(PlotAxis, EndsAtARoundNumber) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "agent/report/html/markup.h"
 #include "agent/report/html/plot.h"
 #include "agent/report/html/sections.h"
@@ -12,10 +13,12 @@ namespace {
 // More dots than that are a cloud; the lines say it better.
 constexpr size_t kMaxDots = 1500;
 
+// "N = 12", or one number for each condition where they are few.
 std::string CountsOf(const PageTask& task) {
-  uint32_t trajectories = 0;
-  for (const auto& [condition, group] : task.groups) trajectories += group->trajectories();
-  return absl::StrCat(" <span class=of>N = ", trajectories, "</span>");
+  std::vector<std::string> counts;
+  for (const auto& [condition, group] : task.groups) counts.push_back(absl::StrCat(group->trajectories()));
+  if (counts.size() > 6) return absl::StrCat(" <span class=of>", counts.size(), " conditions</span>");
+  return absl::StrCat(" <span class=of>N = ", absl::StrJoin(counts, " / "), "</span>");
 }
 
 double FastestOf(const PageTask& task) {
