@@ -68,6 +68,8 @@ class HttpClient::Loop {
     }
     Wake();
     thread_.join();
+    // It closes connections, and tells of each through OnSocket.
+    multi_.reset();
   }
 
   HttpOutcome Perform(const HttpRequest& request, HttpReceiver& receiver, Stopper& stopper) {
