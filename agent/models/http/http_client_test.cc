@@ -188,10 +188,10 @@ TEST_F(HttpClientTest, AStallEndsAtTheDeadlineBetweenPieces) {
 
 TEST_F(HttpClientTest, ASlowAnswerThatGoesOnIsWaitedFor) {
   ScriptedAnswer answer = LongAnswer();
-  answer.duration = absl::Milliseconds(1500);
+  answer.duration = absl::Seconds(3);
   Serve(answer);
   HttpRequest request = Ask();
-  request.timeouts.between = absl::Milliseconds(700);
+  request.timeouts.between = absl::Seconds(2);
   EXPECT_TRUE(Perform(request, collector_).status.ok());
 }
 
