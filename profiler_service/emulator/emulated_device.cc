@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
@@ -42,6 +43,8 @@ constexpr uint64_t kMaxGridX = 0x7fffffff, kMaxGridYz = 65535;
 constexpr uint64_t kWorkspaceBytes = 256;
 // Host memory that resident blocks may take.
 constexpr uint64_t kResidentBudgetBytes = uint64_t{2} << 30;
+// Of a block that uses tensor memory: cells, and in checked launches who touched them.
+constexpr uint64_t kTensorMemoryBytes = uint64_t{512} << 10;
 // Launches that have run for less say nothing about those that follow.
 constexpr absl::Duration kMeasureFor = absl::Seconds(1);
 
@@ -57,6 +60,11 @@ uint64_t Count3(const sassay::v1::Dim3& dim) { return uint64_t{dim.x()} * dim.y(
 std::string Shape(const device::Launch& launch) {
   return absl::StrCat(launch.kernel, " ", Triple(launch.grid), " ", Triple(launch.block), " ",
                       launch.dynamic_shared_bytes);
+}
+uint64_t TensorMemoryBytes(const Program& program) {
+  const bool used = std::any_of(program.opcodes.begin(), program.opcodes.end(),
+                                [](const std::string& opcode) { return absl::StartsWith(opcode, "tcgen05.alloc"); });
+  return used ? kTensorMemoryBytes : 0;
 }
 Extent ToExtent(const sassay::v1::Dim3& dim) { return Extent{dim.x(), dim.y(), dim.z()}; }
 
@@ -326,8 +334,8 @@ absl::Status EmulatedDevice::Run(const device::Launch& launch, absl::Time deadli
   if (!launch.cooperative) {
     const uint64_t warps = (Count3(launch.block) + 31) / 32;
     const uint64_t stacks = uint64_t{kernel->local_bytes} * kLanes * (context.checked ? 2 : 1);
-    const uint64_t bytes =
-        warps * (kernel->register_bytes + stacks) + context.shared_bytes() * (context.checked ? 24 : 1) + 65536;
+    const uint64_t bytes = warps * (kernel->register_bytes + stacks) +
+                           context.shared_bytes() * (context.checked ? 24 : 1) + 65536 + TensorMemoryBytes(*program_);
     const uint64_t room = std::max<uint64_t>(kResidentBudgetBytes / bytes, 2);
     options.residents_as_on_gpu = room >= options.resident_blocks;
     options.resident_blocks = std::min(options.resident_blocks, room);
@@ -363,7 +371,8 @@ void EmulatedDevice::Conclude(const device::Launch& launch, LaunchContext& conte
     const auto described = fault.Findings(*locator_, launch.kernel, launch.grid, launch.block);
     execution.findings.insert(execution.findings.end(), described.begin(), described.end());
     if (!context.checked && code < v1::VERDICT_CODE_ILLEGAL_ADDRESS && code != v1::VERDICT_CODE_MISALIGNED) {
-      const bool rules = code == v1::VERDICT_CODE_BARRIER_MISUSE || code == v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE || code == v1::VERDICT_CODE_DESCRIPTOR_INVALID;
+      const bool rules = code == v1::VERDICT_CODE_BARRIER_MISUSE || code == v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE ||
+                         code == v1::VERDICT_CODE_DESCRIPTOR_INVALID;
       execution.code = rules ? v1::VERDICT_CODE_ILLEGAL_INSTRUCTION : v1::VERDICT_CODE_ILLEGAL_ADDRESS;
     }
   }

@@ -21,16 +21,16 @@ namespace fs = std::filesystem;
 
 struct Expectation {
   std::set<std::string> statuses, codes;
-  std::string workload, profile = "strict", compile_deadline = "2m", match;
+  std::string workload, arch = "sm_90a", profile = "strict", compile_deadline = "2m", match;
 };
 
-// "// expect: STATUS[,…] CODE[,…] workload=NAME [profile=P] [compile_deadline=D] [match="REGEX"]"
+// "// expect: STATUS[,…] CODE[,…] workload=NAME [arch=A] [profile=P] [compile_deadline=D] [match="REGEX"]"
 Expectation ParseExpectation(const fs::path& candidate) {
   std::ifstream file(candidate);
   std::string line;
   std::getline(file, line);
   static const std::regex form(
-      R"re(// expect: (\S+) (\S+) workload=(\S+)(?: profile=(\S+))?(?: compile_deadline=(\S+))?(?: match="(.*)")?\s*)re");
+      R"re(// expect: (\S+) (\S+) workload=(\S+)(?: arch=(\S+))?(?: profile=(\S+))?(?: compile_deadline=(\S+))?(?: match="(.*)")?\s*)re");
   std::smatch parts;
   Expectation expectation;
   if (!std::regex_match(line, parts, form)) {
@@ -40,9 +40,10 @@ Expectation ParseExpectation(const fs::path& candidate) {
   expectation.statuses = absl::StrSplit(parts[1].str(), ',');
   expectation.codes = absl::StrSplit(parts[2].str(), ',');
   expectation.workload = parts[3];
-  if (parts[4].matched) expectation.profile = parts[4];
-  if (parts[5].matched) expectation.compile_deadline = parts[5];
-  expectation.match = parts[6];
+  if (parts[4].matched) expectation.arch = parts[4];
+  if (parts[5].matched) expectation.profile = parts[5];
+  if (parts[6].matched) expectation.compile_deadline = parts[6];
+  expectation.match = parts[7];
   return expectation;
 }
 
@@ -75,11 +76,11 @@ class CandidateTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CandidateTest, EndsAsItsFirstLineSays) {
   const Expectation expectation = ParseExpectation(SourcePath(GetParam()));
-  auto service = Service::Start();
+  auto service = Service::Start("", {"--device", "emulated:" + expectation.arch});
   ASSERT_TRUE(service.ok()) << service.status();
-  const AgentResult result =
-      RunAgent({"submit", SourcePath(GetParam()), "--workload", expectation.workload, "--profile", expectation.profile,
-                "--compile-deadline", expectation.compile_deadline, "--service", (*service)->address(), "--json"});
+  const AgentResult result = RunAgent({"submit", SourcePath(GetParam()), "--workload", expectation.workload, "--arch",
+                                       expectation.arch, "--profile", expectation.profile, "--compile-deadline",
+                                       expectation.compile_deadline, "--service", (*service)->address(), "--json"});
   ASSERT_TRUE(result.json.is_object()) << result.stdout_text << result.stderr_text;
   const std::string status = result.json.value("status", "");
   const std::string all = result.json.dump(2);

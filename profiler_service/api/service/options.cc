@@ -61,7 +61,8 @@ void AddPlaces(CLI::App& app, ServiceOptions& options) {
   app.add_option("--listen", options.listen, "Address and port of the gRPC service; port 0 picks a free one")
       ->capture_default_str();
   app.add_option("--port-file", options.port_file, "Write the port here, once the service is ready");
-  app.add_option("--device", options.device, "auto, cuda:0,1 or emulated:sm_90a, which may be repeated for several")
+  app.add_option("--device", options.device,
+                 "auto, cuda:0,1 or emulated:sm_90a (sm_100a), which may be repeated for several")
       ->capture_default_str();
   app.add_option("--state", options.state, "Directory for everything that must survive")->capture_default_str();
   app.add_option("--store", options.store, "Database: sqlite:FILE [sqlite:STATE/sassay.db]");

@@ -3,9 +3,14 @@
 #include <algorithm>
 
 namespace sassay::emulator {
+namespace {
+
+constexpr uint32_t kNeverWritten = 0x7fc0dead;
+
+}  // namespace
 
 TensorMemory::TensorMemory(bool checked)
-    : cells_(size_t{kTensorLanes} * kTensorColumns), written_(checked ? cells_.size() : 0) {}
+    : cells_(size_t{kTensorLanes} * kTensorColumns, kNeverWritten), written_(checked ? cells_.size() : 0) {}
 
 std::optional<uint32_t> TensorMemory::Allocate(uint32_t columns, uint32_t inst, uint32_t thread) {
   const auto units = static_cast<std::ptrdiff_t>(columns / kTensorAllocationUnit);
@@ -39,6 +44,14 @@ bool TensorMemory::Allocated(uint32_t column, uint32_t columns) const {
   if (column >= kTensorColumns || columns > kTensorColumns - column) return false;
   for (uint32_t unit = column / kTensorAllocationUnit; unit * kTensorAllocationUnit < column + columns; ++unit) {
     if (!taken_[unit]) return false;
+  }
+  return true;
+}
+
+bool TensorMemory::AllWritten(const TensorRegion& region) const {
+  for (uint32_t lane = region.lane; lane < region.lane + region.lanes && !written_.empty(); ++lane) {
+    const uint8_t* cells = &written_[size_t{lane} * kTensorColumns + region.column];
+    if (std::find(cells, cells + region.columns, 0) != cells + region.columns) return false;
   }
   return true;
 }

@@ -38,7 +38,8 @@ class TensorMemory {
     uint32_t inst = 0, thread = 0;  // Inst::id
   };
 
-  // `checked`: remembers which cells were never written.
+  // `checked`: remembers which cells were never written. They hold a pattern that is no number in fp32, so that sums
+  // with them come out wrong, as they would with what an earlier kernel has left on silicon.
   explicit TensorMemory(bool checked);
 
   // The first columns that are free; none if there is no room. `columns` is a multiple of the unit.
@@ -60,6 +61,8 @@ class TensorMemory {
   void MarkUnwritten(uint32_t lane, uint32_t column) {
     if (!written_.empty()) written_[size_t{lane} * kTensorColumns + column] = 0;
   }
+  // Whether every cell of the region was written; true unless checked.
+  bool AllWritten(const TensorRegion& region) const;
   // True unless checked.
   bool Written(uint32_t lane, uint32_t column) const {
     return written_.empty() || written_[size_t{lane} * kTensorColumns + column] != 0;

@@ -94,6 +94,13 @@ PRODUCT_TEST(copy_32x128b, COPY("32x128b.warpx4"))
 
 // ---- one mistake each ----
 
+#define MULTICAST(ranks)                                                                                          \
+  asm volatile(                                                                                                   \
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"( \
+          Address(&done)),                                                                                        \
+      "h"((short)(ranks))                                                                                         \
+      : "memory")
+
 #define BROKEN_TEST(name, AFTER_ISSUE)                 \
   extern "C" __global__ void name(Job job) {           \
     __shared__ uint32_t slot;                          \
@@ -142,6 +149,10 @@ BROKEN_TEST(overwritten_without_barrier, {
   if (threadIdx.x == 96) ISSUE_ONCE(base);
   if (threadIdx.x == 96) Commit(&done);
 })
+BROKEN_TEST(adds_to_leftovers, {
+  if (threadIdx.x == 0) MMA("f16", base, a, b, job.instruction, 1);
+  if (threadIdx.x == 0) Commit(&done);
+})
 BROKEN_TEST(past_the_columns, {
   if (threadIdx.x == 0) ISSUE_ONCE(base + 500);
   if (threadIdx.x == 0) Commit(&done);
@@ -155,4 +166,12 @@ BROKEN_TEST(committed_by_another, {
   if (threadIdx.x == 32) ISSUE_ONCE(base);
   __syncthreads();
   if (threadIdx.x == 0) Commit(&done);
+})
+BROKEN_TEST(committed_to_the_cluster, {
+  if (threadIdx.x == 0) ISSUE_ONCE(base);
+  if (threadIdx.x == 0) MULTICAST(1);
+})
+BROKEN_TEST(committed_to_nobody, {
+  if (threadIdx.x == 0) ISSUE_ONCE(base);
+  if (threadIdx.x == 0) MULTICAST(3);
 })

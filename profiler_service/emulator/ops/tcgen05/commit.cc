@@ -2,12 +2,18 @@
 #include <bit>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/emulator/ops/async/barrier_access.h"
 #include "profiler_service/emulator/ops/tcgen05/tensor_unit.h"
 
 namespace sassay::emulator {
 namespace {
+
+struct Facts {
+  AccessFacts barrier;
+  bool multicast = false;
+};
 
 // One arrival, after the first `count` operations as far as `thread` asked for them.
 class Commit : public AsyncWork {
@@ -39,14 +45,26 @@ Flow CommitOne(Warp& warp, const Inst& inst, int lane, const BarrierPlace& place
   return warp.Fail(absl::UnimplementedError("emulator lacks room for so many tcgen05.commit on one mbarrier"));
 }
 
+// A mask names blocks of the cluster by rank; here every block is alone in its own.
+Flow CommitToCluster(Warp& warp, const Inst& inst, int lane, const BarrierPlace& place) {
+  const uint32_t ranks = warp.In<uint16_t>(inst.o[1])[lane];
+  if ((ranks & ~1u) != 0) {
+    const bool goes_on = ReportBarrierMisuse(
+        warp, inst, lane, absl::StrCat("tcgen05.commit to blocks 0x", absl::Hex(ranks), " of a cluster of one block"));
+    if (!goes_on) return Flow::kRedirected;
+  }
+  return (ranks & 1) != 0 ? CommitOne(warp, inst, lane, place) : Flow::kNext;
+}
+
 Flow CommitAll(Warp& warp, const Inst& inst) {
-  const AccessFacts& facts = *static_cast<const AccessFacts*>(inst.extra);
+  const Facts& facts = *static_cast<const Facts*>(inst.extra);
   BarrierPlace places[kLanes];
   uint32_t here = 0;
-  if (!FindBarriers(warp, inst, inst.o[0], facts, places, here)) return Flow::kRedirected;
+  if (!FindBarriers(warp, inst, inst.o[0], facts.barrier, places, here)) return Flow::kRedirected;
   for (uint32_t rest = here; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    const Flow flow = CommitOne(warp, inst, lane, places[lane]);
+    const Flow flow =
+        facts.multicast ? CommitToCluster(warp, inst, lane, places[lane]) : CommitOne(warp, inst, lane, places[lane]);
     if (flow != Flow::kNext) return flow;
   }
   return Flow::kNext;
@@ -55,10 +73,14 @@ Flow CommitAll(Warp& warp, const Inst& inst) {
 }  // namespace
 
 absl::Status DecodeCommit(Decoder& d) {
-  if (CtaGroup(d) != 1 || !d.Has("mbarrier::arrive::one") || d.Has("multicast::cluster")) return d.Lacks();
-  RETURN_IF_ERROR(d.NeedOperands(1, 1));
+  if (CtaGroup(d) != 1 || !d.Has("mbarrier::arrive::one")) return d.Lacks();
+  Facts facts;
+  facts.barrier = BarrierAccess(d);
+  facts.multicast = d.Has("multicast::cluster");
+  RETURN_IF_ERROR(d.NeedOperands(facts.multicast ? 2 : 1, facts.multicast ? 2 : 1));
   RETURN_IF_ERROR(d.Address(d.operand(0)));
-  d.Attach(BarrierAccess(d));
+  if (facts.multicast) RETURN_IF_ERROR(d.Source(d.operand(1), Type::kU16));
+  d.Attach(facts);
   return d.Set(CommitAll);
 }
 

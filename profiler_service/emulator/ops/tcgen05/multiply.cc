@@ -1,4 +1,5 @@
 // tcgen05.mma without block scaling (PTX ISA 9.0, 9.7.16.10.9.1).
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -99,7 +100,7 @@ bool MakeShape(Warp& warp, const Inst& inst, const Facts& facts, int lane, MmaSh
   return false;
 }
 
-bool MakeA(Warp& warp, const Inst& inst, const Facts& facts, int lane, TensorProduct& product, Mistake& mistake) {
+bool MakeA(Warp& warp, const Inst& inst, const Facts& facts, int lane, Tcgen05Product& product, Mistake& mistake) {
   const MmaShape& shape = product.shape;
   product.a_in_tensor_memory = facts.a_in_tensor_memory;
   if (!facts.a_in_tensor_memory) {
@@ -119,7 +120,8 @@ bool MakeA(Warp& warp, const Inst& inst, const Facts& facts, int lane, TensorPro
 }
 
 // False: `mistake` says why, or the launch has ended.
-bool MakeProduct(Warp& warp, const Inst& inst, const Facts& facts, int lane, TensorProduct& product, Mistake& mistake) {
+bool MakeProduct(Warp& warp, const Inst& inst, const Facts& facts, int lane, Tcgen05Product& product,
+                 Mistake& mistake) {
   if (!MakeShape(warp, inst, facts, lane, product.shape, mistake)) return false;
   const MmaShape& shape = product.shape;
   product.d_at = TensorAddress::Of(warp.In<uint32_t>(inst.o[kD])[lane] + static_cast<uint32_t>(inst.immediate));
@@ -137,13 +139,39 @@ bool MakeProduct(Warp& warp, const Inst& inst, const Facts& facts, int lane, Ten
   return true;
 }
 
-TensorOperation Operation(Warp& warp, const Inst& inst, int lane, std::shared_ptr<const TensorProduct> product) {
+// A product is made of cells that nobody has written: what an earlier block has left there.
+void ReportUnwritten(Block& block, const Place& where, const Tcgen05Product& product, const TensorMemory& memory) {
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_UNINITIALIZED_READ;
+  const auto written = [&](TensorAddress at, uint32_t columns) {
+    const std::vector<TensorRegion> regions = product.Regions(at, columns);
+    return std::all_of(regions.begin(), regions.end(), [&](auto& region) { return memory.AllWritten(region); });
+  };
+  const bool masked =
+      std::any_of(product.disabled_lanes.begin(), product.disabled_lanes.end(), [](uint32_t w) { return w != 0; });
+  const bool d = product.accumulate && !masked && !written(product.d_at, product.shape.n);
+  const bool a = product.a_in_tensor_memory && !written(product.a_at, product.AColumns());
+  if (!(a || d) || !block.launch().report.Wants(kCode, where.inst, block.index())) return;
+  Misuse misuse;
+  misuse.code = kCode;
+  misuse.where = where;
+  misuse.buffer = "tensor memory";
+  misuse.message = d ? absl::StrCat("tcgen05.mma adds to ", Columns(product.d_at.column, product.shape.n),
+                                    " of tensor memory, which nobody has written: the first product wants "
+                                    "enable-input-d false")
+                     : absl::StrCat("tcgen05.mma reads A from ", Columns(product.a_at.column, product.AColumns()),
+                                    " of tensor memory, which nobody has written");
+  block.launch().report.Add(std::move(misuse));
+}
+
+TensorOperation Operation(Warp& warp, const Inst& inst, int lane, std::shared_ptr<const Tcgen05Product> product) {
   TensorOperation operation;
   operation.name = "tcgen05.mma";
   operation.where = warp.PlaceOf(inst, lane);
   operation.writes = product->Regions(product->d_at, product->shape.n);
   if (product->a_in_tensor_memory) operation.reads = product->Regions(product->a_at, product->AColumns());
-  operation.run = [product = std::move(product)](Block& block, TensorMemory& memory) {
+  operation.run = [product = std::move(product), where = operation.where, checked = warp.checked()](
+                      Block& block, TensorMemory& memory) {
+    if (checked) ReportUnwritten(block, where, *product, memory);
     product->Compute(block.shared().data(), memory);
   };
   return operation;
@@ -156,7 +184,7 @@ Flow Multiply(Warp& warp, const Inst& inst) {
   Flow flow = Flow::kNext;
   for (uint32_t rest = lanes; rest != 0 && flow == Flow::kNext; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    auto product = std::make_shared<TensorProduct>();
+    auto product = std::make_shared<Tcgen05Product>();
     Mistake mistake;
     warp.SetMask(1u << lane);
     if (MakeProduct(warp, inst, facts, lane, *product, mistake)) {

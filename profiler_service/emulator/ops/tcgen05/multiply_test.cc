@@ -335,6 +335,19 @@ TEST_F(MultiplyTest, ACommitCoversItsOwnThreadAlone) {
               HasSubstr("tcgen05.dealloc of columns 0 to 511 while the tcgen05.mma at"));
 }
 
+TEST_F(MultiplyTest, ACommitMayNameBlocksOfTheCluster) {
+  Job job = Prepare(checked_, a_, b_, std::vector<uint32_t>(128 * 32));
+  job.instruction = Instruction(1, 1, 1, 32, 128, kAlongK, kAlongK);
+  Run("committed_to_the_cluster", job);
+  EXPECT_THAT(Broken("committed_to_nobody", sassay::v1::VERDICT_CODE_BARRIER_MISUSE, a_, b_).message(),
+              HasSubstr("tcgen05.commit to blocks 0x3 of a cluster of one block"));
+}
+
+TEST_F(MultiplyTest, TheFirstProductMustNotAddToWhatNobodyWrote) {
+  EXPECT_THAT(Broken("adds_to_leftovers", sassay::v1::VERDICT_CODE_UNINITIALIZED_READ, a_, b_).message(),
+              HasSubstr("adds to columns 0 to 31 of tensor memory, which nobody has written"));
+}
+
 TEST_F(MultiplyTest, DMustLieInsideAndAligned) {
   EXPECT_THAT(Broken("past_the_columns", sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE, a_, b_).message(),
               HasSubstr("D in columns 500 to 531 of tensor memory, which are not all allocated"));

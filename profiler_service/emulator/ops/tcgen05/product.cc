@@ -114,7 +114,7 @@ std::vector<double> SharedOperand::Read(const uint8_t* shared) const {
   return values;
 }
 
-std::vector<TensorRegion> TensorProduct::Regions(TensorAddress at, uint32_t columns) const {
+std::vector<TensorRegion> Tcgen05Product::Regions(TensorAddress at, uint32_t columns) const {
   if (shape.m != 64) return {{at.lane, shape.m, at.column, columns}};
   std::vector<TensorRegion> regions;
   for (uint32_t row = 0; row < 64; row += 16) {
@@ -123,7 +123,7 @@ std::vector<TensorRegion> TensorProduct::Regions(TensorAddress at, uint32_t colu
   return regions;
 }
 
-std::vector<double> TensorProduct::ReadA(const uint8_t* shared, TensorMemory& memory) const {
+std::vector<double> Tcgen05Product::ReadA(const uint8_t* shared, TensorMemory& memory) const {
   if (!a_in_tensor_memory) return a.Read(shared);
   const uint32_t bits = ElementBits(shape.a), per = 32 / bits;
   std::vector<double> values(size_t{shape.m} * shape.k);
@@ -137,7 +137,7 @@ std::vector<double> TensorProduct::ReadA(const uint8_t* shared, TensorMemory& me
   return values;
 }
 
-void TensorProduct::Compute(const uint8_t* shared, TensorMemory& memory) const {
+void Tcgen05Product::Compute(const uint8_t* shared, TensorMemory& memory) const {
   const std::vector<double> left = ReadA(shared, memory), right = b.Read(shared);
   std::vector<double> across(right.size());  // by K, then by N
   for (uint32_t n = 0; n < shape.n; ++n) {

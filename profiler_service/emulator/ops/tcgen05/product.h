@@ -29,7 +29,7 @@ struct SharedOperand {
 };
 
 // One product, ready to be computed when its time has come.
-struct TensorProduct {
+struct Tcgen05Product {
   MmaShape shape;
   SharedOperand a, b;
   bool a_in_tensor_memory = false;
