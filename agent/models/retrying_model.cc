@@ -33,19 +33,22 @@ class Tries {
  public:
   explicit Tries(const Patience& patience) : patience_(patience), next_wait_(patience.first_wait) {}
 
-  // How long to wait before the next try; what to return if there is none.
-  absl::StatusOr<absl::Duration> AfterFailure(const Failure& failure) {
+  // How long to wait before the next try; what to return if there is none. `took`: the try that failed.
+  absl::StatusOr<absl::Duration> AfterFailure(const Failure& failure, absl::Duration took) {
     if (failure.kind == Failure::Kind::kFinal) return failure.status;
     if (failure.kind == Failure::Kind::kAdjusted) {
       if (++adjusted_ > kMaxAdjustments) return failure.status;
       return absl::ZeroDuration();
     }
     ++failures_;
-    broken_ += failure.kind == Failure::Kind::kBroken ? 1 : 0;
-    const absl::Duration wait = NextWait(failure);
-    if (broken_ >= patience_.broken_tries || SteadyNow() + wait - started_ > patience_.give_up_after) {
-      return GivenUp(failure, wait);
+    if (failure.kind == Failure::Kind::kBroken) {
+      ++broken_;
+    } else {
+      in_vain_ += took;
     }
+    const absl::Duration wait = NextWait(failure);
+    if (broken_ >= patience_.broken_tries || in_vain_ + wait > patience_.give_up_after) return GivenUp(failure, wait);
+    in_vain_ += wait;
     return wait;
   }
 
@@ -70,6 +73,8 @@ class Tries {
   const Patience& patience_;
   const absl::Time started_ = SteadyNow();
   absl::Duration next_wait_;
+  // Time that brought no token.
+  absl::Duration in_vain_;
   uint32_t failures_ = 0;
   uint32_t broken_ = 0;
   uint32_t adjusted_ = 0;
@@ -104,7 +109,7 @@ absl::StatusOr<v1::Answered> RetryingModel::Generate(const GenerationRequest& re
         return answer;
       }
       if (stopper.stopped()) return absl::CancelledError("stopped");
-      ASSIGN_OR_RETURN(wait, tries.AfterFailure(*failure));
+      ASSIGN_OR_RETURN(wait, tries.AfterFailure(*failure, SteadyNow() - began));
       if (failure->kind == Failure::Kind::kAdjusted) continue;
       if (failure->kind == Failure::Kind::kBusy) pass.Refused(wait);
       listener.on_note(absl::StrCat(TextOf(failure->status), ", trying again in ", ShortDuration(wait)));

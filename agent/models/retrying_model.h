@@ -13,7 +13,8 @@ namespace sassay::agent {
 struct Patience {
   absl::Duration first_wait = absl::Seconds(1);
   absl::Duration longest_wait = absl::Minutes(1);
-  // Since the first of a row of failures.
+  // Time of one answer spent waiting and being turned away. What a try took that began to answer does not count: it may
+  // be longer than this.
   absl::Duration give_up_after = absl::Minutes(15);
   // Tries of one answer that began and broke, each of which may have cost its tokens.
   uint32_t broken_tries = 8;

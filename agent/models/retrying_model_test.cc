@@ -19,8 +19,9 @@ using ::testing::HasSubstr;
 // Fails as it is told, then answers.
 class ScriptedBackend : public Backend {
  public:
-  absl::optional<Failure> Try(const GenerationRequest&, const GenerationListener&, Stopper&,
+  absl::optional<Failure> Try(const GenerationRequest&, const GenerationListener&, Stopper& stopper,
                               v1::Answered& answer) override {
+    if (takes_ > absl::ZeroDuration()) stopper.Sleep(takes_);
     absl::MutexLock lock(&mutex_);
     ++tries_;
     if (failures_.empty()) {
@@ -35,6 +36,8 @@ class ScriptedBackend : public Backend {
   absl::Mutex mutex_;
   std::deque<Failure> failures_;
   bool endless_ = false;
+  // How long a try takes.
+  absl::Duration takes_;
   int tries_ = 0;
 };
 
@@ -116,6 +119,13 @@ TEST_F(RetryingModelTest, NobodyThereIsWaitedForAsLongAsPatienceLasts) {
   patience_.give_up_after = absl::Milliseconds(100);
   EXPECT_EQ(Generate().status().code(), absl::StatusCode::kUnavailable);
   EXPECT_GT(backend_->tries_, 10);
+}
+
+TEST_F(RetryingModelTest, ALongAnswerThatBreaksIsNoLossOfPatience) {
+  backend_->failures_ = {Fails(Failure::Kind::kBroken), Fails(Failure::Kind::kBroken)};
+  backend_->takes_ = absl::Milliseconds(200);
+  patience_.give_up_after = absl::Milliseconds(100);
+  EXPECT_EQ(Generate()->retries(), 2u);
 }
 
 TEST_F(RetryingModelTest, WhatTheBackendLearntIsNoFailure) {

@@ -5,6 +5,7 @@
 #include "agent/models/http/sse.h"
 #include "agent/models/providers/anthropic.h"
 #include "agent/models/providers/openai.h"
+#include "agent/models/retry_after.h"
 #include "common/base/utf8.h"
 
 namespace sassay::agent {
@@ -44,6 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto* const anthropic = NewAnthropicDialect("m").release();
   Decode(*openai, bytes);
   Decode(*anthropic, bytes);
-  Classify(ReadApiError(400, bytes), "fuzz", absl::nullopt);
+  const auto wait = RetryAfter({{"retry-after", std::string(bytes)}}, absl::UnixEpoch());
+  if (wait && (*wait < absl::ZeroDuration() || *wait == absl::InfiniteDuration())) std::abort();
+  Classify(ReadApiError(400, bytes), "fuzz", wait);
   return 0;
 }
