@@ -30,6 +30,15 @@ std::string Text(const std::string& path) {
   return text.ok() ? *text : "";
 }
 
+// What the candidates share.
+constexpr const char* kShared[] = {"boxes.cuh", "self_check.cuh", "small_integers.cuh"};
+
+std::string Shared() {
+  std::string all;
+  for (const char* file : kShared) absl::StrAppend(&all, Text(absl::StrCat("testdata/", file)));
+  return all;
+}
+
 // A row of testdata/functions.tsv.
 struct Function {
   std::string name, header;
@@ -82,7 +91,7 @@ TEST(TemplatesTest, EveryCandidateCallsTheFunctionsItIsToCheck) {
   for (const Function& function : Table()) {
     const std::string text = Text("testdata/" + function.candidate);
     const std::regex call("\\b" + function.name + "\\s*(<[^;]*>)?\\(");
-    EXPECT_TRUE(std::regex_search(text, call) || std::regex_search(Text("testdata/small_integers.cuh"), call))
+    EXPECT_TRUE(std::regex_search(text, call) || std::regex_search(Shared(), call))
         << function.candidate << " does not call " << function.name;
   }
 }
@@ -129,8 +138,7 @@ class CandidateTest : public CompiledTest, public ::testing::WithParamInterface<
 TEST_P(CandidateTest, CompilesToTheInstructionsOfItsFunctions) {
   const auto& [arch, candidate] = GetParam();
   Add(candidate, Text("testdata/" + candidate));
-  for (const char* shared : {"self_check.cuh", "small_integers.cuh"})
-    Add(shared, Text(absl::StrCat("testdata/", shared)));
+  for (const char* shared : kShared) Add(shared, Text(absl::StrCat("testdata/", shared)));
   const std::string ptx = Ptx(arch, candidate);
   for (const Function& function : Table()) {
     if (function.candidate != candidate || function.ptx == "-") continue;

@@ -13,11 +13,6 @@
 namespace sassay::agent {
 namespace {
 
-struct KnowledgeArguments {
-  std::string parts = "all";
-  bool sizes = false;
-};
-
 absl::StatusOr<v1::Workload> OneWorkload(const Session& session) {
   const std::vector<std::string> names = SplitWorkloadNames(session.settings().Text("workload"));
   if (names.empty()) return v1::Workload();
@@ -27,9 +22,9 @@ absl::StatusOr<v1::Workload> OneWorkload(const Session& session) {
   return ResolveWorkload(catalog, names.front());
 }
 
-absl::StatusOr<PromptRequest> MakeRequest(const Session& session, const KnowledgeArguments& arguments) {
+absl::StatusOr<PromptRequest> MakeRequest(const Session& session) {
   PromptRequest request;
-  ASSIGN_OR_RETURN(request.parts, ParseKnowledgeParts(arguments.parts));
+  ASSIGN_OR_RETURN(request.parts, ParseKnowledgeParts(session.settings().Text("knowledge")));
   ASSIGN_OR_RETURN(request.workload, OneWorkload(session));
   request.arch = session.settings().Text("arch");
   request.abi = session.settings().Text("abi") == "tvm_ffi" ? v1::ENTRY_ABI_TVM_FFI : v1::ENTRY_ABI_C;
@@ -67,13 +62,13 @@ std::string Render(const v1::KnowledgeReport& report, const Style& style) {
   return absl::StrCat(text, style.Dim("---- sizes"), "\n", Sizes(report));
 }
 
-int ShowKnowledge(Session& session, const KnowledgeArguments& arguments) {
-  const absl::StatusOr<PromptRequest> request = MakeRequest(session, arguments);
+int ShowKnowledge(Session& session, bool sizes) {
+  const absl::StatusOr<PromptRequest> request = MakeRequest(session);
   if (!request.ok()) return session.Fail(request.status());
   const absl::StatusOr<Prompt> prompt = MakePrompt(*request);
   if (!prompt.ok()) return session.Fail(prompt.status());
   const v1::KnowledgeReport report = Report(*request, *prompt);
-  session.Answer(report, arguments.sizes ? Sizes(report) : Render(report, session.style()));
+  session.Answer(report, sizes ? Sizes(report) : Render(report, session.style()));
   return kExitCorrect;
 }
 
@@ -81,13 +76,9 @@ int ShowKnowledge(Session& session, const KnowledgeArguments& arguments) {
 
 void AddKnowledgeCommand(CLI::App& root, Invocation& invocation) {
   CLI::App* command = root.add_subcommand("knowledge", "Prints what a model is told before it writes a kernel");
-  const auto arguments = std::make_shared<KnowledgeArguments>();
-  command
-      ->add_option("--knowledge", arguments->parts,
-                   "parts to include: params, templates, contract, or all, or none [all]")
-      ->type_name("NAME[,NAME...]");
-  command->add_flag("--sizes", arguments->sizes, "only the sizes of the parts");
-  AddSettingFlags(*command, invocation, {"workload", "arch", "abi", "definitions"});
+  const auto sizes = std::make_shared<bool>(false);
+  command->add_flag("--sizes", *sizes, "only the sizes of the parts");
+  AddSettingFlags(*command, invocation, {"knowledge", "workload", "arch", "abi", "definitions"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Role and knowledge are the system message, the task is the first message of the user. Tokens are estimated; "
@@ -97,8 +88,8 @@ void AddKnowledgeCommand(CLI::App& root, Invocation& invocation) {
       "  mini-ptx-agent knowledge --workload gemm_n7168_k5120/M=8192\n"
       "  mini-ptx-agent knowledge --knowledge params,contract --arch sm_100a --sizes\n"
       "  mini-ptx-agent knowledge --json");
-  command->callback([&invocation, arguments] {
-    invocation.action = [arguments](Session& session) { return ShowKnowledge(session, *arguments); };
+  command->callback([&invocation, sizes] {
+    invocation.action = [sizes](Session& session) { return ShowKnowledge(session, *sizes); };
   });
 }
 

@@ -60,25 +60,6 @@ __global__ void __launch_bounds__(384, 1) Registers() {
   EXPECT(__syncthreads_count(1) == 384);
 }
 
-__global__ void __cluster_dims__(2) Cluster() {
-  __shared__ uint32_t mine;
-  __shared__ uint32_t theirs;
-  const uint32_t rank = cluster_ctarank();
-  EXPECT(cluster_nctarank() == 2);
-  EXPECT(rank == blockIdx.x % 2);
-  if (threadIdx.x == 0) mine = 100 + rank;
-  cluster_sync();
-  if (threadIdx.x == 0) {
-    EXPECT(ld_cluster(mapa(&mine, rank ^ 1)) == 100 + (rank ^ 1));
-    st_cluster(mapa(&theirs, rank ^ 1), 200 + rank);
-  }
-  cluster_arrive();
-  cluster_wait();
-  EXPECT(theirs == 200 + (rank ^ 1));
-  EXPECT(mapa(&mine, rank) % 4 == smem_addr(&mine) % 4);
-  cluster_sync();
-}
-
 __device__ uint32_t words[128];
 
 __global__ void Fill() {
@@ -135,7 +116,6 @@ void Checks(cudaStream_t stream) {
   Swizzles<<<1, 256, 0, stream>>>();
   NamedBarriers<<<1, 128, 0, stream>>>();
   Registers<<<1, 384, 0, stream>>>();
-  Cluster<<<4, 32, 0, stream>>>();
   Fill<<<1, 128, 0, stream>>>();
   AsyncCopies<<<1, 128, sizeof(Copied), stream>>>();
   Matrices<<<1, 32, 0, stream>>>();

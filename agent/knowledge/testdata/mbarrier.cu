@@ -71,29 +71,9 @@ __global__ void AsyncCopies() {
   EXPECT(copied[threadIdx.x] == threadIdx.x * 9);
 }
 
-// Each block arrives on the other's barriers. Bytes are announced and taken as having come by st.async's kin in tma.cu;
-// here zero bytes are announced.
-__global__ void __cluster_dims__(2) Cluster() {
-  __shared__ uint64_t plain, expecting;
-  __shared__ uint32_t value;
-  const uint32_t other = cluster_ctarank() ^ 1;
-  if (threadIdx.x == 0) mbarrier_init(&plain, 1), mbarrier_init(&expecting, 1), fence_mbarrier_init();
-  cluster_sync();
-  if (threadIdx.x == 0) {
-    st_cluster(mapa(&value, other), 7 + other);
-    mbarrier_arrive_cluster(&plain, other);
-    mbarrier_arrive_expect_tx_cluster(&expecting, other, 0);
-  }
-  mbarrier_wait_cluster(&plain, 0);
-  mbarrier_wait_cluster(&expecting, 0);
-  EXPECT(value == 7 + cluster_ctarank());
-  cluster_sync();
-}
-
 void Checks(cudaStream_t stream) {
   RingOfTwo<<<1, 64, 0, stream>>>();
   Phases<<<1, 1, 0, stream>>>();
   Fill<<<1, 128, 0, stream>>>();
   AsyncCopies<<<1, 128, 0, stream>>>();
-  Cluster<<<4, 32, 0, stream>>>();
 }

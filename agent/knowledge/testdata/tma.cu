@@ -1,56 +1,7 @@
 // expect: CORRECT OK workload=gemm_n256_k256/M=64
 //
 // tma.cuh, function by function.
-#include <sassay/ptx/mbarrier.cuh>
-#include <sassay/ptx/tma.cuh>
-
-#include "self_check.cuh"
-
-using namespace sassay::ptx;
-
-// 64 x 256 numbers of 16 bits; also 4 x 16 x 256, 2 x 2 x 16 x 256, 2 x 2 x 4 x 4 x 256.
-constexpr int kRows = 64, kColumns = 256;
-__device__ __align__(256) uint16_t source[kRows * kColumns];
-__device__ __align__(256) uint16_t target[kRows * kColumns];
-__device__ __align__(256) float sums[kRows * kColumns];
-__device__ __align__(256) __nv_bfloat16 halves[kRows * kColumns];
-
-__global__ void Fill() {
-  const int i = blockIdx.x * kColumns + threadIdx.x;
-  source[i] = i;
-  target[i] = 0xffff;
-  sums[i] = i;
-  halves[i] = __int2bfloat16_rn(i % 64);
-}
-
-// One box, one barrier, used over and over.
-struct Shared {
-  uint8_t box[8192];
-  uint64_t bar;
-};
-
-__device__ Shared& Start() {
-  Shared& shared = dynamic_smem<Shared>();
-  if (threadIdx.x == 0) mbarrier_init(&shared.bar, 1), fence_mbarrier_init();
-  __syncthreads();
-  return shared;
-}
-
-// Starts a load with `load`, waits for its bytes.
-template <typename Load>
-__device__ void Bring(Shared& shared, uint32_t parity, uint32_t bytes, Load load) {
-  if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(&shared.bar, bytes);
-    load();
-  }
-  mbarrier_wait(&shared.bar, parity);
-}
-
-struct Maps {
-  CUtensorMap rank1, rank2, rank3, rank4, rank5;
-};
-
-__device__ uint16_t At(const Shared& shared, int i) { return reinterpret_cast<const uint16_t*>(shared.box)[i]; }
+#include "boxes.cuh"
 
 __global__ void Ranks(const __grid_constant__ Maps maps) {
   Shared& shared = Start();
@@ -157,53 +108,6 @@ __global__ void AfterBulk() {
   EXPECT(__bfloat162float(halves[20 * 256 + t]) == t % 64 + 1);
 }
 
-// Block 0 of two loads for both; then each copies to the other.
-__global__ void __cluster_dims__(2) Cluster(const __grid_constant__ Maps maps) {
-  Shared& shared = Start();
-  const int t = threadIdx.x, rank = cluster_ctarank(), other = rank ^ 1;
-  if (t == 0) mbarrier_arrive_expect_tx(&shared.bar, 128 + 4 * 256 + 256);
-  cluster_sync();
-  if (rank == 0 && t == 0) {
-    const uint16_t both = 3;
-    tma_load_multicast(shared.box, &maps.rank1, &shared.bar, both, 512);
-    tma_load_multicast(shared.box + 256, &maps.rank2, &shared.bar, both, 64, 7);
-    tma_load_multicast(shared.box + 512, &maps.rank3, &shared.bar, both, 64, 7, 0);
-    tma_load_multicast(shared.box + 768, &maps.rank4, &shared.bar, both, 64, 7, 0, 0);
-    tma_load_multicast(shared.box + 1024, &maps.rank5, &shared.bar, both, 64, 1, 1, 0, 0);
-    bulk_load_multicast(shared.box + 1280, source + 256, 256, &shared.bar, both);
-  }
-  mbarrier_wait(&shared.bar, 0);
-  if (t < 64) EXPECT(At(shared, t) == 512 + t);
-  for (int i = 1; i <= 3; ++i) EXPECT(At(shared, i * 128 + t) == (7 + t / 64) * 256 + 64 + t % 64);
-  EXPECT(At(shared, 512 + t) == (5 + t / 64) * 256 + 64 + t % 64);
-  EXPECT(At(shared, 640 + t) == 256 + t);
-  reinterpret_cast<uint16_t*>(shared.box + 2048)[t] = 100 * rank + t;
-  fence_proxy_async();
-  if (t == 0) mbarrier_arrive_expect_tx(&shared.bar, 256);
-  cluster_sync();
-  if (t == 0) bulk_copy_cluster(shared.box + 3072, other, shared.box + 2048, 256, &shared.bar);
-  mbarrier_wait(&shared.bar, 1);
-  EXPECT(At(shared, 1536 + t) == 100 * other + t);
-  cluster_sync();
-}
-
-template <typename T>
-static void* Place(T& symbol) {
-  void* address = nullptr;
-  cudaGetSymbolAddress(&address, symbol);
-  return address;
-}
-
-static Maps AllRanks(void* base) {
-  const auto type = CU_TENSOR_MAP_DATA_TYPE_UINT16;
-  const auto none = Swizzle::none;
-  return {make_tensor_map(type, base, {kRows * kColumns}, {}, {64}, none),
-          make_tensor_map(type, base, {256, 64}, {512}, {64, 2}, none),
-          make_tensor_map(type, base, {256, 16, 4}, {512, 8192}, {64, 2, 1}, none),
-          make_tensor_map(type, base, {256, 16, 2, 2}, {512, 8192, 16384}, {64, 2, 1, 1}, none),
-          make_tensor_map(type, base, {256, 4, 4, 2, 2}, {512, 2048, 8192, 16384}, {64, 2, 1, 1, 1}, none)};
-}
-
 template <Swizzle kSwizzle>
 static void LaunchSwizzles(cudaStream_t stream) {
   const int64_t span = static_cast<int64_t>(kSwizzle);
@@ -224,5 +128,4 @@ void Checks(cudaStream_t stream) {
   AfterStores<<<1, 128, 0, stream>>>();
   Bulk<<<1, 128, sizeof(Shared), stream>>>();
   AfterBulk<<<1, 128, 0, stream>>>();
-  Cluster<<<2, 128, sizeof(Shared), stream>>>(AllRanks(Place(source)));
 }

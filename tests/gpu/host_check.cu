@@ -1,5 +1,5 @@
-// Runs a candidate for gemm_n256_k256 by itself on a GPU, without Sassay, and compares C with a plain product.
-//   nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a -I../include -DCANDIDATE='"wgmma.cu"' host_check.cu
+// Runs a candidate for gemm_n256_k256 by itself on a GPU, without Sassay, and compares C with a plain product. CANDIDATE is its
+// path; see templates.sh.
 #include CANDIDATE
 
 #include <cstdio>
