@@ -59,6 +59,11 @@ TEST(HtmlPage, ShowsThePublishedScores) {
     EXPECT_THAT(page, HasSubstr(text));
 }
 
+TEST(HtmlPage, DrawsFastPOverTasksWhereThereAreSeveral) {
+  EXPECT_THAT(Page(Published()), HasSubstr("all definitions: share of tasks <span class=of>N = 5"));
+  EXPECT_THAT(Page(Detailed(2, 1, 2)), Not(HasSubstr("share of tasks")));
+}
+
 TEST(HtmlPage, AsksNobodyForAnything) {
   const std::string page = Page(Published());
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));

@@ -111,6 +111,9 @@ void AddFastP(const v1::FastP& fast_p, const std::string& classes, double until,
   plot.Steps(points, classes);
 }
 
+// The largest turn limit is drawn strongest.
+const char* LimitClass(int index, int limits) { return index == limits - 1 ? "" : index == limits - 2 ? " t1" : " t0"; }
+
 std::string FastPTable(const PageModel& model, const PageTask& task) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [condition, group] : task.groups) {
@@ -133,11 +136,39 @@ std::string FastPPanel(const PageModel& model, const PageTask& task, double fast
   for (const auto& [condition, group] : task.groups) {
     const int limits = group->fast_p_size();
     for (int i = task.groups.size() == 1 ? 0 : limits - 1; i < limits; ++i) {
-      const char* weight = i == limits - 1 ? "" : i == limits - 2 ? " t1" : " t0";
-      AddFastP(group->fast_p(i), absl::StrCat(SeriesClass(condition), weight), until, plot);
+      AddFastP(group->fast_p(i), absl::StrCat(SeriesClass(condition), LimitClass(i, limits)), until, plot);
     }
   }
   return Figure(absl::StrCat(task.definition, CountsOf(task)), plot.Finish(), FastPTable(model, task));
+}
+
+std::string TaskTable(const PageModel& model) {
+  std::vector<std::vector<std::string>> rows;
+  for (int i = 0; i < model.report.tasks_size(); ++i) {
+    for (const v1::FastP& fast_p : model.report.tasks(i).fast_p()) {
+      for (const v1::FastPStep& step : fast_p.steps())
+        rows.push_back({model.conditions[i].name, absl::StrCat(fast_p.turn_limit()), SpeedupText(step.p()),
+                        PercentText(step.with_target()), PercentText(step.unrestricted())});
+    }
+  }
+  return PlainTable("tasks", {"condition", "turns", "p from", "with target, %", "any, %"}, rows);
+}
+
+// The share of tasks, each with the best of its trajectories. Conditions come in the same order as report.tasks().
+std::string TaskPanel(const PageModel& model, double fastest) {
+  const PlotAxis x = AxisFromZero(std::max(1.0, fastest), "p: faster than p times the library");
+  Plot plot("fpt", "Fast_p over tasks", "Share of tasks of which one trajectory has such a turn.", x,
+            PercentAxis("tasks, %"));
+  if (x.high > 1) plot.VerticalRule(1, "");
+  for (int i = 0; i < model.report.tasks_size(); ++i) {
+    const auto& limits = model.report.tasks(i).fast_p();
+    for (int at = model.report.tasks_size() == 1 ? 0 : limits.size() - 1; at < limits.size(); ++at)
+      AddFastP(limits[at], absl::StrCat(SeriesClass(i), LimitClass(at, limits.size())), x.high, plot);
+  }
+  const int tasks = model.report.tasks(0).fast_p().rbegin()->units();
+  return Figure(absl::StrCat("all definitions: share of tasks <span class=of>",
+                             model.report.tasks_size() == 1 ? absl::StrCat("N = ", tasks) : "", "</span>"),
+                plot.Finish(), TaskTable(model));
 }
 
 // One line for each turn limit, the largest last and strongest.
@@ -145,9 +176,8 @@ std::string TurnLimitLegend(const v1::Report& report) {
   std::string legend = "<ul class=legend>";
   const int limits = report.turn_limits_size();
   for (int i = 0; i < limits; ++i) {
-    const char* weight = i == limits - 1 ? "" : i == limits - 2 ? " t1" : " t0";
-    absl::StrAppend(&legend, "<li><svg class=key viewBox=\"0 0 24 8\" aria-hidden=\"true\"><path class=\"l s0", weight,
-                    "\" d=\"M0 4H24\"/></svg>within ", report.turn_limits(i),
+    absl::StrAppend(&legend, "<li><svg class=key viewBox=\"0 0 24 8\" aria-hidden=\"true\"><path class=\"l s0",
+                    LimitClass(i, limits), "\" d=\"M0 4H24\"/></svg>within ", report.turn_limits(i),
                     report.turn_limits(i) == 1 ? " turn" : " turns", "</li>");
   }
   return legend + "</ul>";
@@ -177,10 +207,14 @@ std::string FastPSection(const PageModel& model) {
   std::string section = absl::StrCat(
       "<p>Fast<sub>p</sub><sup>Inst</sup>: the share of trajectories that have a turn which is correct, has the target "
       "instructions, and is more than <i>p</i> times as fast as the library. One step down is one trajectory",
-      alone ? "." : "; all at the largest turn limit.", "</p>",
-      alone ? TurnLimitLegend(model.report) : SeriesLegend(model), "<div class=panels>");
+      alone ? "." : "; all at the largest turn limit.",
+      model.tasks.size() > 1
+          ? " The last panel: the share of definitions and workloads of which any trajectory has one."
+          : "",
+      "</p>", alone ? TurnLimitLegend(model.report) : SeriesLegend(model), "<div class=panels>");
   for (size_t i = 0; i < std::min(kMaxPanels, model.tasks.size()); ++i)
     absl::StrAppend(&section, FastPPanel(model, model.tasks[i], fastest, i));
+  if (model.tasks.size() > 1) absl::StrAppend(&section, TaskPanel(model, fastest));
   return absl::StrCat(section, "</div>", PanelLimitNote(model.tasks.size()));
 }
 
