@@ -23,8 +23,10 @@ std::string Describe(const ModelIdentity& identity, const v1::Answered& answer) 
   const v1::Usage& usage = answer.usage();
   const std::string cached =
       usage.cached_prompt_tokens() > 0 ? absl::StrCat(", ", usage.cached_prompt_tokens(), " of them cached") : "";
-  std::vector<std::vector<std::string>> rows = {
-      {"model", PrintableLine(answer.model().empty() ? identity.model : answer.model())},
+  const bool other_name = !identity.endpoint.empty() && !answer.model().empty() && answer.model() != identity.model;
+  const std::vector<std::vector<std::string>> rows = {
+      {"model", PrintableLine(absl::StrCat(identity.model,
+                                           other_name ? absl::StrCat(" (answers as ", answer.model(), ")") : ""))},
       {"provider",
        identity.endpoint.empty() ? identity.provider : absl::StrCat(identity.provider, ", ", identity.endpoint)},
       {"answer", absl::StrCat("\"", PrintableLine(answer.text().substr(0, 60)), "\", ended by ",
