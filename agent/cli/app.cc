@@ -44,6 +44,8 @@ void AddCommands(CLI::App& root, Invocation& invocation) {
   AddReportCommand(root, invocation);
   AddWorkloadsCommand(root, invocation);
   AddExplainCommand(root, invocation);
+  AddRunCommand(root, invocation);
+  AddExportCommand(root, invocation);
   AddDatasetCommand(root, invocation);
   AddKnowledgeCommand(root, invocation);
   AddModelCommand(root, invocation);

@@ -40,6 +40,7 @@ class Session {
   const Terminal& terminal() const { return terminal_; }
   bool json() const { return json_; }
   const Style& style() const { return out_style_; }
+  const Style& err_style() const { return err_style_; }
   Progress& progress() { return *progress_; }
   // Whether progress is redrawn; see Spinner.
   bool interactive() const { return terminal_.err_is_terminal; }

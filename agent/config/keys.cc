@@ -59,6 +59,7 @@ constexpr Key kKeys[] = {
     {"knowledge", kText, "all", "", false, true,
      "parts of the system prompt: params,templates,contract in any order, all, or none"},
     {"label", kText, "", "", false, true, "words that keep conditions apart in reports"},
+    {"language", kChoice, "cuda", "cuda|triton", false, true, "what a model is asked to write"},
     {"max_submissions", kCount, "64", "", false, true, "submissions of a run that the service has at once"},
     {"max_tokens", kCount, "", "", false, true, "most tokens of one answer, reasoning included"},
     {"model", kText, "", "", false, false,

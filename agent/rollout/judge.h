@@ -21,6 +21,8 @@ namespace sassay::agent {
 struct JudgeJob {
   const v1::Workload* workload = nullptr;
   std::string source;
+  // "kernel.cu" or "kernel.py"; what it ends in says what it is written in.
+  std::string source_name;
   // The same one again finds the same submission, whoever sent it.
   std::string request_id;
 };

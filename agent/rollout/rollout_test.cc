@@ -470,6 +470,29 @@ TEST_F(RolloutTest, PricesSayWhatAnAnswerCostWhereTheProviderDoesNot) {
   EXPECT_NEAR(usage.cost_usd(), 0.001 + 0.0009, 1e-12);
 }
 
+// A generator of 3 s and a profile of 2 s on one GPU, fifty times as fast; the loop is the real one.
+TEST_F(RolloutTest, GenerationAndProfilingOverlapSoThatTheGpuIsBusy) {
+  constexpr auto kGenerate = absl::Milliseconds(60), kProfile = absl::Milliseconds(40);
+  constexpr size_t kTrajectories = 8;
+  manifest_.set_turn_limit(6);
+  options_.parallel = kTrajectories;
+  absl::Mutex gpu, times;
+  absl::Duration held;
+  absl::Time first = absl::InfiniteFuture(), last;
+  model_.before = [&](const GenerationRequest&, Stopper& stopper) { stopper.Sleep(kGenerate); };
+  judge_.before = [&](const JudgeJob&, Stopper& stopper) {
+    absl::MutexLock lock(&gpu);
+    const absl::Time begin = absl::Now();
+    stopper.Sleep(kProfile);
+    absl::MutexLock timing(&times);
+    first = std::min(first, begin);
+    last = absl::Now();
+    held += last - begin;
+  };
+  ASSERT_TRUE(Go(kTrajectories).ok());
+  EXPECT_GE(absl::FDivDuration(held, last - first), 0.9);
+}
+
 // Whatever moment a run is killed at, going on gives the record that an undisturbed run has. The kill is a copy of the
 // folder's logs cut at each line, which is what a process that dies leaves behind.
 TEST_F(RolloutTest, FromEveryRecordOnARunGoesOnToTheSameEnd) {

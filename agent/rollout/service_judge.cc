@@ -18,8 +18,6 @@
 namespace sassay::agent {
 namespace {
 
-constexpr char kSourceName[] = "kernel.cu";
-
 absl::Status Closed() { return absl::CancelledError("stopped before the candidate's turn came."); }
 
 v1::Submitted Describe(const JudgeJob& job, const BuiltBundle& built, const std::string& sha256) {
@@ -111,7 +109,7 @@ absl::StatusOr<BuildOutcome> ServiceJudge::Build(const JudgeJob& job, const Judg
   if (!place) return Closed();
   BuildInput input;
   v1::SourceFile& file = input.sources.emplace_back();
-  file.set_path(kSourceName);
+  file.set_path(job.source_name);
   file.set_content(job.source);
   input.workloads = {*job.workload};
   if (const auto found = options_.welcome.find(job.workload->name()); found != options_.welcome.end())

@@ -19,7 +19,7 @@ namespace {
 
 using Record = v1::TrajectoryRecord;
 
-constexpr char kSourceName[] = "kernel.cu";
+const char* SourceName(Language language) { return language == Language::kTriton ? "kernel.py" : "kernel.cu"; }
 
 absl::Status Stopped() { return absl::CancelledError("the run was stopped."); }
 
@@ -255,9 +255,9 @@ absl::Status TrajectoryWorker::Extract(const Turn& turn) {
   extracted.set_extraction(found.extraction);
   extracted.set_reason(std::move(found.reason));
   if (found.extraction == v1::EXTRACTION_CODE) {
-    extracted.set_path(kSourceName);
+    extracted.set_path(SourceName(context_.language));
     extracted.set_source_sha256(Sha256Hex(found.code));
-    RETURN_IF_ERROR(context_.folder.WriteSource(id(), turn.number, kSourceName, found.code));
+    RETURN_IF_ERROR(context_.folder.WriteSource(id(), turn.number, extracted.path(), found.code));
   }
   return Append(std::move(record));
 }
@@ -288,7 +288,7 @@ std::string TrajectoryWorker::RequestId(const Turn& turn) const {
 
 absl::StatusOr<std::string> TrajectoryWorker::JudgeOnce(const Turn& turn, const std::string& source, absl::Time begin,
                                                         Stopper& stopper) {
-  const JudgeJob job = {spec_.workload, source, RequestId(turn)};
+  const JudgeJob job = {spec_.workload, source, turn.extracted->path(), RequestId(turn)};
   absl::Status failure;
   absl::StatusOr<Judgement> judgement = context_.judge.Run(job, JudgingListener(turn, failure), stopper);
   RETURN_IF_ERROR(failure);

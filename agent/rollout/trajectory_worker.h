@@ -14,12 +14,12 @@
 #include "absl/time/time.h"
 #include "agent/models/answer.h"
 #include "agent/models/model.h"
-#include "agent/rollout/board.h"
 #include "agent/rollout/exclusions.h"
 #include "agent/rollout/judge.h"
 #include "agent/rollout/slots.h"
 #include "agent/rollout/spending.h"
 #include "agent/rollout/trajectory_stops.h"
+#include "agent/rollout/view/board.h"
 #include "agent/submit/retry.h"
 #include "agent/trajectory/run_folder.h"
 

@@ -108,15 +108,19 @@ int Service::Stop(int signal_number) {
 
 std::string Service::Log() const { return ReadFile(directory_.path() / "log").value_or(""); }
 
+Command AgentCommand(const std::vector<std::string>& arguments, const std::string& home) {
+  Command command;
+  command.argv = {Program("mini-ptx-agent")};
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
+  command.environment = Environment(home);
+  return command;
+}
+
 AgentResult RunAgent(const std::vector<std::string>& arguments, absl::Duration timeout) {
   AgentResult result;
   auto home = TemporaryDirectory::Create("sassay_agent");
   if (!home.ok()) return result;
-  Command command;
-  command.argv = {Program("mini-ptx-agent")};
-  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-  command.environment = Environment(home->path().string());
-  const auto report = RunToCompletion(command, timeout, 16 << 20);
+  const auto report = RunToCompletion(AgentCommand(arguments, home->path().string()), timeout, 16 << 20);
   if (!report.ok()) {
     result.stderr_text = std::string(report.status().message());
     return result;

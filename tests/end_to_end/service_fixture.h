@@ -61,6 +61,9 @@ struct AgentResult {
   std::string stdout_text, stderr_text;
 };
 
+// mini-ptx-agent with a private cache and this configuration home.
+Command AgentCommand(const std::vector<std::string>& arguments, const std::string& home);
+
 // Runs mini-ptx-agent with a private cache and configuration home.
 AgentResult RunAgent(const std::vector<std::string>& arguments, absl::Duration timeout = absl::Seconds(120));
 

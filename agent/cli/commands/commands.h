@@ -14,11 +14,13 @@ void AddConfigCommand(CLI::App& root, Invocation& invocation);
 void AddDatasetCommand(CLI::App& root, Invocation& invocation);
 void AddDoctorCommand(CLI::App& root, Invocation& invocation);
 void AddExplainCommand(CLI::App& root, Invocation& invocation);
+void AddExportCommand(CLI::App& root, Invocation& invocation);
 void AddInspectCommand(CLI::App& root, Invocation& invocation);
 void AddKnowledgeCommand(CLI::App& root, Invocation& invocation);
 void AddModelCommand(CLI::App& root, Invocation& invocation);
 void AddReplayCommand(CLI::App& root, Invocation& invocation);
 void AddReportCommand(CLI::App& root, Invocation& invocation);
+void AddRunCommand(CLI::App& root, Invocation& invocation);
 void AddSubmitCommand(CLI::App& root, Invocation& invocation);
 void AddWorkloadsCommand(CLI::App& root, Invocation& invocation);
 

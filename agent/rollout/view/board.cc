@@ -1,4 +1,4 @@
-#include "agent/rollout/board.h"
+#include "agent/rollout/view/board.h"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
 // The board as text.
-#ifndef SASSAY_AGENT_ROLLOUT_RENDER_BOARD_H_
-#define SASSAY_AGENT_ROLLOUT_RENDER_BOARD_H_
+#ifndef SASSAY_AGENT_ROLLOUT_VIEW_RENDER_BOARD_H_
+#define SASSAY_AGENT_ROLLOUT_VIEW_RENDER_BOARD_H_
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "agent/rollout/board.h"
+#include "agent/rollout/view/board.h"
 #include "common/terminal/style.h"
 
 namespace sassay::agent {
@@ -21,9 +21,9 @@ struct ScreenSize {
 // glyphs, and the last notes. No line is longer than the screen is wide, colours apart.
 std::vector<std::string> RenderBoard(const BoardState& state, const Style& style, ScreenSize size);
 
-// "exp_012: 3 of 12 ended, …" on one line, for who cannot redraw.
+// The whole in one line: "3 of 12 ended, 4 answering, 31 turns, …".
 std::string BoardLine(const BoardState& state);
 
 }  // namespace sassay::agent
 
-#endif  // SASSAY_AGENT_ROLLOUT_RENDER_BOARD_H_
+#endif  // SASSAY_AGENT_ROLLOUT_VIEW_RENDER_BOARD_H_

@@ -1,4 +1,4 @@
-#include "agent/rollout/live_view.h"
+#include "agent/rollout/view/live_view.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

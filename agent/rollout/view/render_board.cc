@@ -1,9 +1,8 @@
-#include "agent/rollout/render_board.h"
+#include "agent/rollout/view/render_board.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "agent/rollout/spending.h"
 #include "common/base/utf8.h"
 #include "common/terminal/text.h"
 #include "fmt/format.h"
@@ -66,7 +65,7 @@ std::string BoardLine(const BoardState& state) {
   std::string line = fmt::format("{} of {} ended, {} answering, {} turns, {} correct", ended, state.rows.size(), asking,
                                  turns, correct);
   if (best > 0) absl::StrAppend(&line, fmt::format(", best {:.3f}x", best));
-  absl::StrAppend(&line, ", ", CountText(TokensOf(state.spent)),
+  absl::StrAppend(&line, ", ", CountText(state.spent.prompt_tokens() + state.spent.completion_tokens()),
                   state.spent.estimated() ? " tokens (about)" : " tokens");
   if (state.spent.cost_usd() > 0) absl::StrAppend(&line, fmt::format(", ${:.2f}", state.spent.cost_usd()));
   return line;

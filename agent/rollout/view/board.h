@@ -1,6 +1,6 @@
 // How far every trajectory is, for who looks on.
-#ifndef SASSAY_AGENT_ROLLOUT_BOARD_H_
-#define SASSAY_AGENT_ROLLOUT_BOARD_H_
+#ifndef SASSAY_AGENT_ROLLOUT_VIEW_BOARD_H_
+#define SASSAY_AGENT_ROLLOUT_VIEW_BOARD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -84,4 +84,4 @@ std::string LineOf(absl::string_view id, const Turn& turn);
 
 }  // namespace sassay::agent
 
-#endif  // SASSAY_AGENT_ROLLOUT_BOARD_H_
+#endif  // SASSAY_AGENT_ROLLOUT_VIEW_BOARD_H_

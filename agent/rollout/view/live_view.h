@@ -1,6 +1,6 @@
 // The board on a terminal, redrawn when something changes.
-#ifndef SASSAY_AGENT_ROLLOUT_LIVE_VIEW_H_
-#define SASSAY_AGENT_ROLLOUT_LIVE_VIEW_H_
+#ifndef SASSAY_AGENT_ROLLOUT_VIEW_LIVE_VIEW_H_
+#define SASSAY_AGENT_ROLLOUT_VIEW_LIVE_VIEW_H_
 
 #include <functional>
 #include <ostream>
@@ -8,7 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "agent/rollout/render_board.h"
+#include "agent/rollout/view/render_board.h"
 
 namespace sassay::agent {
 
@@ -41,4 +41,4 @@ ScreenSize StandardErrorSize();
 
 }  // namespace sassay::agent
 
-#endif  // SASSAY_AGENT_ROLLOUT_LIVE_VIEW_H_
+#endif  // SASSAY_AGENT_ROLLOUT_VIEW_LIVE_VIEW_H_
