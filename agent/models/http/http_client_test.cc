@@ -109,6 +109,29 @@ TEST_F(HttpClientTest, AConnectionIsUsedAgain) {
   EXPECT_EQ(server_->Connections(), 1u);
 }
 
+TEST_F(HttpClientTest, AConnectionThatTheServerClosedMeanwhileIsNoFailure) {
+  ScriptedAnswer answer = LongAnswer();
+  answer.fault = ServerFault::kEndsEarly;  // in good order, and then it hangs up
+  Serve(answer);
+  for (int i = 0; i < 30; ++i) {
+    const HttpOutcome outcome = Perform(Ask(), collector_);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+  EXPECT_EQ(server_->Requests().size(), 30u);
+  EXPECT_EQ(server_->Requests().back().body["text"], "a \"quoted\" text\n");
+}
+
+TEST_F(HttpClientTest, AProxyIsUsedAsCurlDoes) {
+  setenv("http_proxy", server_->url().c_str(), 1);
+  HttpRequest request = Ask();
+  request.url = "http://model.invalid/v1/chat/completions";
+  const HttpOutcome outcome = Perform(request, collector_);
+  unsetenv("http_proxy");
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  ASSERT_EQ(server_->Requests().size(), 1u);
+  EXPECT_EQ(server_->Requests()[0].path, "http://model.invalid/v1/chat/completions");
+}
+
 TEST_F(HttpClientTest, AnErrorOfTheServerIsAnAnswer) {
   ScriptedAnswer answer;
   answer.fault = ServerFault::kHttpError;
