@@ -1,4 +1,4 @@
-// What decisions become: calls in order, health five times a second.
+// What decisions become: calls in order, and health as it changes.
 #include <atomic>
 
 #include "absl/synchronization/notification.h"
@@ -164,22 +164,68 @@ TEST(Executor, DecisionUnderWayIsNotTakenUpAgain) {
   EXPECT_EQ(runs, 2) << "after its outcome was taken it may come again";
 }
 
-TEST(HealthReporter, SendsTheNewestReportAgainAndAgainUnderItsInstance) {
-  absl::Mutex mutex;
-  std::vector<v1::ReportHealthRequest> sent;
-  HealthReporter reporter("abc", [&](const v1::ReportHealthRequest& report) {
-    absl::MutexLock lock(&mutex);
-    sent.push_back(report);
-    return absl::OkStatus();
-  });
-  v1::ReportHealthRequest report;
-  report.add_gpus()->set_uuid("GPU-a");
-  reporter.Set(report);
-  absl::MutexLock lock(&mutex);
-  const auto twice = [&sent] { return sent.size() >= 2; };
-  ASSERT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&twice), absl::Seconds(30)));
+class HealthReporterTest : public testing::Test {
+ protected:
+  void Set(const std::string& gpu) {
+    v1::ReportHealthRequest report;
+    report.add_gpus()->set_uuid(gpu);
+    reporter_.Set(report);
+  }
+  // Waits for that many calls.
+  std::vector<v1::ReportHealthRequest> Await(size_t count) {
+    absl::MutexLock lock(&mutex_);
+    const auto enough = [this, count] { return sent_.size() >= count; };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Seconds(30)));
+    return sent_;
+  }
+
+  absl::Mutex mutex_;
+  std::vector<v1::ReportHealthRequest> sent_;
+  absl::Status answer_;
+  HealthReporter reporter_{"abc", [this](const v1::ReportHealthRequest& report) {
+                             absl::MutexLock lock(&mutex_);
+                             sent_.push_back(report);
+                             return answer_;
+                           }};
+};
+
+TEST_F(HealthReporterTest, SendsWhatIsNewUnderItsInstance) {
+  Set("GPU-a");
+  Await(1);
+  Set("GPU-b");
+  const auto sent = Await(2);
+  EXPECT_EQ(sent[0].gpus(0).uuid(), "GPU-a");
+  EXPECT_EQ(sent[1].gpus(0).uuid(), "GPU-b");
   EXPECT_EQ(sent[1].instance(), "abc");
-  EXPECT_EQ(sent[1].gpus(0).uuid(), "GPU-a");
+}
+
+TEST_F(HealthReporterTest, SaysTheSameAgainAfterASecondAsLongAsTheEngineSteps) {
+  const absl::Time begin = SteadyNow();
+  absl::Time first = absl::InfiniteFuture();
+  while (SteadyNow() < begin + absl::Seconds(30)) {
+    Set("GPU-a");
+    absl::MutexLock lock(&mutex_);
+    if (sent_.size() == 1) first = std::min(first, SteadyNow());
+    if (sent_.size() >= 2) break;
+  }
+  EXPECT_GE(SteadyNow() - first, absl::Milliseconds(900));
+  EXPECT_EQ(Await(2)[1].gpus(0).uuid(), "GPU-a");
+}
+
+TEST_F(HealthReporterTest, WhatWasNotHeardIsSaidAgainWithTheNextStep) {
+  {
+    absl::MutexLock lock(&mutex_);
+    answer_ = absl::UnavailableError("no service");
+  }
+  const absl::Time begin = SteadyNow();
+  Set("GPU-a");
+  Await(1);
+  for (bool again = false; !again && SteadyNow() < begin + absl::Seconds(30);) {
+    Set("GPU-a");
+    absl::MutexLock lock(&mutex_);
+    again = sent_.size() >= 5;
+  }
+  Await(5);
 }
 
 TEST(ControlError, SaysWhatWasDoneWhereAndWhatToDo) {

@@ -3,12 +3,17 @@
 #include <utility>
 
 #include "common/base/steady_time.h"
+#include "google/protobuf/util/message_differencer.h"
 
 namespace sassay::monitor {
 namespace {
 
-constexpr absl::Duration kEvery = absl::Milliseconds(200);
-constexpr absl::Duration kStale = absl::Seconds(2);
+constexpr absl::Duration kBetween = absl::Milliseconds(100);
+constexpr absl::Duration kSayAgain = absl::Seconds(1);
+
+bool SameWord(const v1::ReportHealthRequest& a, const v1::ReportHealthRequest& b) {
+  return google::protobuf::util::MessageDifferencer::Equals(a, b);
+}
 
 }  // namespace
 
@@ -27,7 +32,7 @@ void HealthReporter::Set(v1::ReportHealthRequest report) {
   absl::MutexLock lock(&mutex_);
   newest_ = std::move(report);
   newest_.set_instance(instance_);
-  set_at_ = SteadyNow();
+  set_ = true;
 }
 
 absl::Status HealthReporter::last() const {
@@ -37,19 +42,23 @@ absl::Status HealthReporter::last() const {
 
 void HealthReporter::Run() {
   const auto stopping = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stopping_; };
-  for (absl::Time next = SteadyNow();; next = std::max(next + kEvery, SteadyNow())) {
-    v1::ReportHealthRequest report;
-    bool fresh = false;
+  const auto wanted = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return stopping_ || set_; };
+  v1::ReportHealthRequest said;
+  absl::Time said_at = absl::InfinitePast();
+  while (true) {
     {
       absl::MutexLock lock(&mutex_);
-      if (AwaitUntil(mutex_, absl::Condition(&stopping), next)) return;
-      fresh = SteadyNow() - set_at_ < kStale;
-      if (fresh) report = newest_;
+      if (AwaitUntil(mutex_, absl::Condition(&stopping), said_at + kBetween)) return;
+      mutex_.Await(absl::Condition(&wanted));
+      if (stopping_) return;
+      set_ = false;
+      if (last_.ok() && SteadyNow() - said_at < kSayAgain && SameWord(said, newest_)) continue;
+      said = newest_;
     }
-    if (!fresh) continue;
-    absl::Status said = report_(report);
+    said_at = SteadyNow();
+    absl::Status answered = report_(said);
     absl::MutexLock lock(&mutex_);
-    last_ = std::move(said);
+    last_ = std::move(answered);
   }
 }
 

@@ -1,4 +1,4 @@
-// The monitor's word on every GPU, said five times a second.
+// The monitor's word on every GPU, said as soon as it changes.
 #ifndef SASSAY_MONITOR_ACTIONS_HEALTH_REPORTER_H_
 #define SASSAY_MONITOR_ACTIONS_HEALTH_REPORTER_H_
 
@@ -17,9 +17,10 @@ namespace sassay::monitor {
 // Makes one ReportHealth call.
 using ReportHealth = std::function<absl::Status(const v1::ReportHealthRequest&)>;
 
-// Life cycle: a thread sends the newest report that was Set, every 200 ms; nothing before the first, and nothing once
-// it is older than two seconds: an engine that does not step any more knows nothing. Failures are tried again with the
-// next one. Threads: thread-safe.
+// Life cycle: a thread sends each report that was Set, at once; one that says what the last one said only when that was
+// a second ago; and the newest only, where they come faster than every 100 ms or than the service answers. An engine
+// that does not step any more Sets nothing, so nothing is said. Failures are tried again with the next one. Threads:
+// thread-safe.
 class HealthReporter {
  public:
   // `instance` is put into each report.
@@ -37,7 +38,7 @@ class HealthReporter {
   const ReportHealth report_;
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time set_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool set_ ABSL_GUARDED_BY(mutex_) = false;  // since the last call
   v1::ReportHealthRequest newest_ ABSL_GUARDED_BY(mutex_);
   absl::Status last_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

@@ -11,6 +11,7 @@
 #include "monitor/sources/our_processes.h"
 #include "monitor/sources/service/hold_ledger.h"
 #include "monitor/sources/source.h"
+#include "monitor/sources/stakes.h"
 
 namespace sassay::monitor {
 
@@ -18,6 +19,7 @@ namespace sassay::monitor {
 struct Shared {
   std::shared_ptr<nvml::Directory> directory = std::make_shared<nvml::Directory>();
   std::shared_ptr<OurProcesses> ours = std::make_shared<OurProcesses>();
+  std::shared_ptr<Stakes> stakes = std::make_shared<Stakes>();
   std::shared_ptr<HoldLedger> ledger = std::make_shared<HoldLedger>();
 };
 

@@ -30,7 +30,9 @@
 namespace sassay::monitor {
 namespace {
 
-constexpr absl::Duration kReportTimeout = absl::Seconds(1);
+// A service that does not answer cannot do anything with the next report either. A timer that is earlier than all
+// others wakes a thread of gRPC each time.
+constexpr absl::Duration kReportTimeout = absl::Seconds(10);
 
 int Fail(const absl::Status& status) {
   std::cerr << "reliability-monitor: " << status.message() << "\n";

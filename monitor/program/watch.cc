@@ -13,9 +13,9 @@ namespace sassay::monitor {
 namespace {
 
 // The engine also wants to know that time passes.
-constexpr absl::Duration kLongestRound = absl::Milliseconds(100);
-// Sources speak two dozen times a second; heat need not be known sooner than this.
-constexpr absl::Duration kShortestRound = absl::Milliseconds(80);
+constexpr absl::Duration kLongestRound = absl::Milliseconds(500);
+// Sources that are read at one beat have answered by then, eight GPUs included.
+constexpr absl::Duration kGather = absl::Milliseconds(40);
 // People and Prometheus look less often than the rules.
 constexpr absl::Duration kShowEvery = absl::Milliseconds(500);
 constexpr absl::Duration kJournalRetry = absl::Seconds(1);
@@ -79,7 +79,7 @@ std::vector<Sample> Watch::TakeAdded() {
 }
 
 void Watch::Round() {
-  std::vector<Sample> samples = sampler_.Take(kLongestRound, kShortestRound);
+  std::vector<Sample> samples = sampler_.Take(kLongestRound, kGather);
   for (Sample& sample : TakeAdded()) samples.push_back(std::move(sample));
   const std::vector<Outcome> outcomes = executor_.TakeOutcomes();
   for (const Outcome& outcome : outcomes) {

@@ -81,6 +81,8 @@ Subject* Engine::Impl::Gpu(const std::string& uuid, absl::Time now) {
   if (gpus.size() >= kMostGpus) return nullptr;
   Subject* subject = gpus.emplace(uuid, std::make_unique<Subject>(uuid, shared)).first->second.get();
   shared.gpus.insert(uuid);
+  // One that the journal knows has heard of them.
+  if (to_restore.empty()) host_subject.troubles().ExcludeNewcomer(uuid);
   subject->Begin(now);
   return subject;
 }
@@ -301,6 +303,7 @@ v1::ReportHealthRequest Engine::Report() const {
     const absl::Time through = gpu->healthy_through();
     if (through == absl::InfinitePast()) continue;
     SetTimestamp(impl_->shared.clock.Wall(through), *health.mutable_healthy_through());
+    SetTimestamp(impl_->shared.clock.Wall(gpu->watched_since()), *health.mutable_watched_since());
   }
   return report;
 }

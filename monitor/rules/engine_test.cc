@@ -344,6 +344,25 @@ TEST(Engine, AnNvmlThatStaysAwayExcludesSinceItsLastReading) {
   EXPECT_THAT(bench.Of(DecisionKind::kExclude, 0), testing::Not(IsEmpty()));
 }
 
+TEST(Engine, WindowOfTheHostIsAlsoThatOfAGpuThatAppearsWhileItLasts) {
+  Bench bench(1);
+  bench.Run(absl::Seconds(20));
+  bench.nvml_answers = false;
+  bench.Run(absl::Seconds(70));
+  const auto known = bench.Of(DecisionKind::kExclude, 0);
+  ASSERT_THAT(known, testing::Not(IsEmpty()));
+  EXPECT_THAT(bench.Of(DecisionKind::kExclude, 7), IsEmpty());
+  bench.Send(Bench::Gpu(7), "fault.unblamed", 1);
+  bench.Run(absl::Seconds(1));
+  const auto newcomer = bench.Of(DecisionKind::kExclude, 7);
+  ASSERT_THAT(newcomer, SizeIs(1));
+  EXPECT_EQ(newcomer[0].decision.incident_id, known[0].decision.incident_id);
+  EXPECT_EQ(newcomer[0].decision.from, known[0].decision.from);
+  bench.nvml_answers = true;
+  bench.Run(absl::Seconds(10));
+  EXPECT_NE(bench.Of(DecisionKind::kExclude, 7).back().decision.to, absl::InfiniteFuture()) << "and it ends there, too";
+}
+
 TEST(Engine, ASilentServiceIsRestartedAndAStormLeavesItAlone) {
   Bench bench(1);
   bench.Run(absl::Seconds(10));

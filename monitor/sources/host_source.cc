@@ -39,7 +39,7 @@ class HostSource : public Source {
   explicit HostSource(HostOptions options) : options_(std::move(options)) {}
 
   std::string name() const override { return "host"; }
-  absl::Duration period() const override { return absl::Seconds(1); }
+  absl::Duration period() const override { return 5 * kBeat; }
   // A network file system may hang.
   absl::Duration deadline() const override { return absl::Seconds(5); }
 

@@ -15,8 +15,8 @@ struct HostOptions {
   std::filesystem::path proc = "/proc";
 };
 
-// "host": host.disk_free_ratio, host.memory_available_ratio, host.load_per_cpu, every second. What cannot be read is
-// left out.
+// "host": host.disk_free_ratio, host.memory_available_ratio, host.load_per_cpu, every two seconds. What cannot be read
+// is left out.
 std::unique_ptr<Source> MakeHostSource(HostOptions options);
 
 }  // namespace sassay::monitor

@@ -15,7 +15,13 @@ namespace sassay::monitor {
 namespace {
 
 constexpr size_t kLongestThreadName = 15;
-constexpr absl::Duration kSayAgain = absl::Milliseconds(200);
+constexpr absl::Duration kSayAgain = absl::Milliseconds(500);
+
+// Sources with one period are read at the same moments, and those with a multiple of it at some of them.
+absl::Time NextReading(absl::Time begin, absl::Duration period) {
+  return period > absl::ZeroDuration() ? absl::UnixEpoch() + absl::Floor(begin - absl::UnixEpoch(), period) + period
+                                       : begin;
+}
 
 Sample Silence(const std::string& source, absl::Time at, absl::Duration silent) {
   return {at, "", "source.silent_seconds", absl::ToDoubleSeconds(silent), source};
@@ -130,7 +136,7 @@ void Sampler::Run(std::shared_ptr<Shared> shared, std::shared_ptr<Slot> slot) {
     }
     s.Finish(*slot, begin, slot->source->Read());
     absl::MutexLock lock(&s.mutex);
-    if (AwaitUntil(s.mutex, absl::Condition(&stopping), begin + slot->period)) break;
+    if (AwaitUntil(s.mutex, absl::Condition(&stopping), NextReading(begin, slot->period))) break;
   }
   slot->source.reset();
   absl::MutexLock lock(&s.mutex);
@@ -147,19 +153,18 @@ Sampler::~Sampler() {
   }
 }
 
-std::vector<Sample> Sampler::Take(absl::Duration patience, absl::Duration at_least) {
+std::vector<Sample> Sampler::Take(absl::Duration patience, absl::Duration gather) {
   Shared& s = *shared_;
-  const absl::Time begin = SteadyNow();
-  const absl::Time deadline = begin + patience;
+  const absl::Time deadline = SteadyNow() + patience;
   const auto woken = [&s]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s.woken; };
   const auto something = [&s]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return s.woken || s.news; };
   absl::MutexLock lock(&s.mutex);
-  AwaitUntil(s.mutex, absl::Condition(&woken), begin + std::min(patience, at_least));
   while (true) {
     const absl::Time say_again = s.SaySilences(slots_, SteadyNow());
     const absl::Time until = std::min(deadline, say_again);
     if (AwaitUntil(s.mutex, absl::Condition(&something), until) || SteadyNow() >= deadline) break;
   }
+  if (s.news) AwaitUntil(s.mutex, absl::Condition(&woken), SteadyNow() + gather);
   s.woken = s.news = false;
   std::vector<Sample> taken(std::make_move_iterator(s.queue.begin()), std::make_move_iterator(s.queue.end()));
   s.queue.clear();

@@ -28,8 +28,8 @@ struct SourceView {
 };
 
 // Takes samples of all sources, and adds `source.silent_seconds` (text: the source) for each of them: 0 at the begin of
-// each good reading, which has seen everything before that; and five times a second, as long as it hangs or fails past
-// its deadline, the time since then. A source that has answered UNAVAILABLE from the beginning is not there, and silent
+// each good reading, which has seen everything before that; and twice a second, as long as it hangs or fails past its
+// deadline, the time since then. A source that has answered UNAVAILABLE from the beginning is not there, and silent
 // about it.
 //
 // Life cycle: the constructor starts the threads. The destructor waits for those that are not in a reading, and for the
@@ -43,9 +43,10 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Waits until there are samples (that a source has nothing to say and is well is none) and `at_least` has passed,
-  // until Wake was called, or until `patience` has passed; gives all there are, in the order in which they came.
-  std::vector<Sample> Take(absl::Duration patience, absl::Duration at_least = absl::ZeroDuration());
+  // Waits until there are samples (that a source has nothing to say and is well is none) and, from then on, `gather`
+  // for others of the same beat; until Wake was called; or until `patience` has passed. Gives all there are, in the
+  // order in which they came.
+  std::vector<Sample> Take(absl::Duration patience, absl::Duration gather = absl::ZeroDuration());
   // Ends one Take that waits now or comes next.
   void Wake();
 

@@ -23,13 +23,18 @@ struct Sample {
   std::string text{};  // what belongs to it in words: the line of the kernel log, a process' name
 };
 
+// Readings of all sources come at multiples of this, by the steady clock: a CPU that is woken once for all of them does
+// their work for half of what it takes to wake for each.
+inline constexpr absl::Duration kBeat = absl::Milliseconds(400);
+
 // Thread-compatible: read by one thread at a time.
 class Source {
  public:
   virtual ~Source() = default;
   // "nvml", "kernel_log", "service", "host"; constant.
   virtual std::string name() const = 0;
-  // How often to read, and after how long a reading counts as hanging; constant.
+  // How often to read (multiples of kBeat; zero for a source that waits by itself), and after how long a reading counts
+  // as hanging; constant.
   virtual absl::Duration period() const = 0;
   virtual absl::Duration deadline() const = 0;
   // What is true now, and what has happened since the last reading. Oldest first; may block, and may hang for ever.

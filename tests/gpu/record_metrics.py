@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scrapes metrics as Prometheus would, where there is none, until SIGTERM, and says what it saw. Standard library alone.
 
-    record_metrics.py JOB=HOST:PORT … --out FILE.om.gz --table METRICS.md
+    record_metrics.py JOB=HOST:PORT … --out FILE.om.gz --table METRICS.md [--every SECONDS]
 
 FILE is OpenMetrics with times: `promtool tsdb create-blocks-from openmetrics` makes a Prometheus of it
 (tests/metrics/replay.py), so that dashboards show what really was. Prints one line of JSON.
@@ -49,6 +49,7 @@ def main():
     parser.add_argument("targets", nargs="+")
     parser.add_argument("--out", required=True)
     parser.add_argument("--table", required=True)
+    parser.add_argument("--every", type=float, default=1.0)
     arguments = parser.parse_args()
     targets = dict(target.split("=") for target in arguments.targets)
     stop = threading.Event()
@@ -56,7 +57,7 @@ def main():
     seen, slowest, scrapes, begin = set(), 0.0, 0, time.time()
     first, last, largest = {}, {}, {}
     with gzip.open(arguments.out, "wt") as out:
-        while not stop.wait(1.0 if scrapes else 0):
+        while not stop.wait(arguments.every if scrapes else 0):
             for job, address in targets.items():
                 lines, values, seconds = scrape(job, address, time.time())
                 out.write("\n".join(lines) + "\n")

@@ -226,13 +226,16 @@ v1::WatchMark Subject::Mark() const {
   v1::WatchMark mark;
   mark.set_uuid(gpu_);
   mark.set_healthy_through_ns(KeptTime(watermark_.through(), shared_.clock));
+  mark.set_watched_since_ns(KeptTime(watermark_.since(), shared_.clock));
   for (const auto& [name, value] : watermark_.Counters()) (*mark.mutable_counters())[name] = value;
   return mark;
 }
 
 void Subject::Restore(const v1::WatchMark& mark) {
   if (mark.healthy_through_ns() == 0) return;
-  watermark_.Restore(FromKept(mark.healthy_through_ns(), shared_.clock),
+  const absl::Time through = FromKept(mark.healthy_through_ns(), shared_.clock);
+  const bool told = mark.watched_since_ns() != 0;
+  watermark_.Restore(through, told ? FromKept(mark.watched_since_ns(), shared_.clock) : through,
                      std::map<std::string, double>(mark.counters().begin(), mark.counters().end()));
 }
 

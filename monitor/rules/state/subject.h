@@ -68,6 +68,7 @@ class Subject {
   v1::GpuState state() const { return state_; }
   absl::Time since() const { return since_; }
   absl::Time healthy_through() const { return watermark_.through(); }
+  absl::Time watched_since() const { return watermark_.since(); }
   std::string Reason() const;
   Troubles& troubles() { return troubles_; }
   const Troubles& troubles() const { return troubles_; }

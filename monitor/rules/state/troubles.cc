@@ -114,13 +114,27 @@ void Troubles::Extend(Trouble& trouble, const Sample& sample, absl::Time last_ba
   trouble.changed = changed;
 }
 
-void Troubles::Exclude(const Trouble& trouble, bool announces) {
+Decision Troubles::ExclusionOf(const Trouble& trouble) const {
   Decision decision;
   decision.kind = DecisionKind::kExclude;
   decision.incident_id = trouble.incident.id();
   decision.reason = absl::StrCat(trouble.incident.rule(), ": ", trouble.incident.reason());
   decision.from = trouble.FromWall();
   decision.to = trouble.ToWall();
+  return decision;
+}
+
+void Troubles::ExcludeNewcomer(const std::string& gpu) {
+  for (const Trouble& trouble : all_) {
+    if (trouble.over || !trouble.excludes) continue;
+    Decision decision = ExclusionOf(trouble);
+    decision.gpu = gpu;
+    shared_.Decide(std::move(decision), true);
+  }
+}
+
+void Troubles::Exclude(const Trouble& trouble, bool announces) {
+  Decision decision = ExclusionOf(trouble);
   if (!gpu_.empty()) {
     decision.gpu = gpu_;
     shared_.Decide(decision, announces);

@@ -52,6 +52,8 @@ class Troubles {
   void Close(Trouble& trouble, absl::Time to, absl::Time now);
   // Asks for the exclusion of its window, as it is.
   void Exclude(const Trouble& trouble, bool announces);
+  // For the host: its open windows are also those of a GPU that nobody knew when they were opened.
+  void ExcludeNewcomer(const std::string& gpu);
   // A window that is over already and is excluded at once.
   void ExcludePast(Trouble& trouble, absl::Time to, absl::Time now);
 
@@ -76,6 +78,7 @@ class Troubles {
   const std::list<Trouble>& all() const { return all_; }
 
  private:
+  Decision ExclusionOf(const Trouble& trouble) const;
   Trouble& Start(const std::string& name, const std::string& reason, absl::Time from, absl::Time now);
   std::string NewId(const std::string& rule, absl::Time now);
   const std::string gpu_;

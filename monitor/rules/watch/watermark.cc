@@ -10,7 +10,7 @@ bool Contains(const List& list, const std::string& wanted) {
   return std::find(list.begin(), list.end(), wanted) != list.end();
 }
 
-constexpr absl::Duration kProofsMayTake = absl::Seconds(5);
+constexpr absl::Duration kProofsMayTake = absl::Seconds(10);
 
 }  // namespace
 
@@ -36,14 +36,15 @@ void Watermark::TakeProof(const Sample& sample) {
 
 void Watermark::TakeRequired(const Sample& sample) {
   const auto [found, is_new] = signals_.try_emplace(sample.signal, sample.at);
-  const absl::Time before = is_new ? restored_ : found->second;
+  const absl::Time before = std::max(is_new ? restored_ : found->second, accounted_);
   found->second = std::max(found->second, sample.at);
   if (before == absl::InfinitePast() || sample.at - before <= absl::Seconds(policy_.fresh_s())) return;
   gap_ = gap_ ? Unwatched{std::min(gap_->from, before), std::max(gap_->to, sample.at)} : Unwatched{before, sample.at};
 }
 
-void Watermark::Restore(absl::Time through, const std::map<std::string, double>& counters) {
+void Watermark::Restore(absl::Time through, absl::Time since, const std::map<std::string, double>& counters) {
   restored_ = through_ = through;
+  since_ = since;
   for (const auto& [name, value] : counters) counters_[name] = Counter{value, through, through};
 }
 
@@ -73,7 +74,9 @@ absl::optional<Unwatched> Watermark::CloseGap(absl::Time now) {
   if (!proven && !ProofsCame() && now - gap_->to < kProofsMayTake) return absl::nullopt;
   Unwatched gap = *gap_;
   gap_.reset();
+  accounted_ = gap.to;
   if (proven) return absl::nullopt;
+  since_ = gap.to;
   gap.from = std::max(gap.from, gap.to - absl::Seconds(policy_.unwatched_exclusion_s()));
   return gap;
 }
@@ -82,7 +85,9 @@ absl::optional<Unwatched> Watermark::Advance(absl::Time now, absl::Time limit) {
   absl::optional<Unwatched> unproven;
   if (gap_) unproven = CloseGap(now);
   if (gap_ || unproven) return unproven;
+  const bool first = through_ == absl::InfinitePast();
   through_ = std::max(through_, std::min(Newest(), limit));
+  if (first) since_ = through_;
   return absl::nullopt;
 }
 

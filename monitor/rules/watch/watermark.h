@@ -28,7 +28,7 @@ class Watermark {
   // A sample of this GPU, or of a source (signal source.silent_seconds).
   void Take(const Sample& sample);
   // Once, before the first sample: what a monitor before this one knew.
-  void Restore(absl::Time through, const std::map<std::string, double>& counters);
+  void Restore(absl::Time through, absl::Time since, const std::map<std::string, double>& counters);
 
   // Moves on, but never past `limit` (the first bad sample that is not excluded). Returns a gap that turned out to be
   // unproven: whoever excludes it then lets the mark pass.
@@ -36,6 +36,8 @@ class Watermark {
 
   // InfinitePast while it cannot be said.
   absl::Time through() const { return through_; }
+  // Since when that holds: of the time before the first reading, or in a gap that nothing proves, nothing is known.
+  absl::Time since() const { return since_; }
   // Newest values of the cumulative counters.
   std::map<std::string, double> Counters() const;
 
@@ -58,7 +60,9 @@ class Watermark {
   std::map<std::string, Counter> counters_;
   absl::optional<Unwatched> gap_;
   absl::Time restored_ = absl::InfinitePast();
+  absl::Time accounted_ = absl::InfinitePast();  // the end of the last gap, which other signals may fill later
   absl::Time through_ = absl::InfinitePast();
+  absl::Time since_ = absl::InfinitePast();
 };
 
 }  // namespace sassay::monitor

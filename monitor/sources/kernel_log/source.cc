@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,8 +24,6 @@
 namespace sassay::monitor {
 namespace {
 
-// A timing is final once what was logged up to its end has been heard: the wait is part of that delay.
-constexpr int kWaitMs = 200;
 constexpr int kMostAtOnce = 4096;
 constexpr size_t kLongestRecord = 8192;  // the kernel's CONSOLE_EXT_LOG_MAX
 constexpr absl::Duration kPatience = absl::Seconds(10);
@@ -45,7 +42,8 @@ class KernelLogSource : public Source {
       : options_(std::move(options)), directory_(std::move(directory)), filter_(std::move(filter)) {}
 
   std::string name() const override { return "kernel_log"; }
-  absl::Duration period() const override { return absl::ZeroDuration(); }
+  // A timing is final once what was logged up to its end has been heard.
+  absl::Duration period() const override { return kBeat; }
   absl::Duration deadline() const override { return absl::Seconds(3); }
 
   absl::StatusOr<std::vector<Sample>> Read() override {
@@ -54,8 +52,6 @@ class KernelLogSource : public Source {
       if (!opened.ok()) absl::SleepFor(absl::Seconds(1));
       RETURN_IF_ERROR(opened);
     }
-    pollfd waiting = {fd_.get(), POLLIN, 0};
-    poll(&waiting, 1, kWaitMs);
     RETURN_IF_ERROR(ReadRecords());
     return TakeKnown();
   }

@@ -10,10 +10,12 @@
 namespace sassay::monitor::nvml {
 namespace {
 
-Session& TheSession() {
-  static Session& session = *new Session;
+const std::shared_ptr<Session>& SharedSession() {
+  static const auto& session = *new std::shared_ptr<Session>(std::make_shared<Session>());
   return session;
 }
+
+Session& TheSession() { return *SharedSession(); }
 
 // The driver answers some calls from memory that it refreshes when somebody asks and it is old: what a call costs ten
 // times a second is another number than what it costs in a loop.
@@ -140,7 +142,10 @@ int main(int argc, char** argv) {
   }
   nvml::MeasureCheapCalls();
   nvml::MeasureDearCalls();
-  nvml::MeasureSource("source_nvml", nvml::MakeClockSource(std::make_shared<nvml::Directory>()));
-  nvml::MeasureSource("source_nvml_state", nvml::MakeStateSource(std::make_shared<OurProcesses>()));
+  nvml::MeasureSource("source_nvml", nvml::MakeClockSource(nvml::SharedSession(), std::make_shared<nvml::Directory>(),
+                                                           std::make_shared<Stakes>()));
+  nvml::MeasureSource(
+      "source_nvml_state",
+      nvml::MakeStateSource(nvml::SharedSession(), std::make_shared<OurProcesses>(), std::make_shared<Stakes>()));
   benchmark::RunSpecifiedBenchmarks();
 }

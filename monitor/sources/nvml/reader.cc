@@ -1,18 +1,9 @@
 #include "monitor/sources/nvml/reader.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 
 namespace sassay::monitor::nvml {
-
-absl::Status Session::Open() {
-  if (open_) return absl::OkStatus();
-  ASSIGN_OR_RETURN(library_, Library::Load());
-  ASSIGN_OR_RETURN(gpus_, ListGpus(library_));
-  open_ = true;
-  return absl::OkStatus();
-}
 
 Reader::Reader(const Library& library, const Gpu& gpu, Lacks& lacks, std::vector<Sample>& samples)
     : library_(library), gpu_(gpu), lacks_(lacks), samples_(samples), at_(SteadyNow()) {}

@@ -15,20 +15,6 @@
 
 namespace sassay::monitor::nvml {
 
-// Opens NVML at the first reading; the base of the three sources. Thread-compatible.
-class Session {
- public:
-  // Loads and lists unless that succeeded before.
-  absl::Status Open();
-  const Library& library() const { return library_; }
-  const std::vector<Gpu>& gpus() const { return gpus_; }
-
- private:
-  bool open_ = false;
-  Library library_;
-  std::vector<Gpu> gpus_;
-};
-
 // Collects the samples of one GPU at one moment. Thread-compatible.
 class Reader {
  public:

@@ -9,7 +9,7 @@ namespace {
 
 class ServiceSourceTest : public testing::Test {
  protected:
-  void Start() { source_ = MakeServiceSource(control_.Channel(), ours_, ledger_); }
+  void Start() { source_ = MakeServiceSource(control_.Channel(), ours_, stakes_, ledger_); }
   v1::Telemetry Heartbeat(const std::string& instance) {
     v1::Telemetry message;
     message.mutable_heartbeat()->set_pid(4711);
@@ -38,6 +38,7 @@ class ServiceSourceTest : public testing::Test {
 
   FakeControl control_;
   std::shared_ptr<OurProcesses> ours_ = std::make_shared<OurProcesses>();
+  std::shared_ptr<Stakes> stakes_ = std::make_shared<Stakes>();
   std::shared_ptr<HoldLedger> ledger_ = std::make_shared<HoldLedger>();
   std::unique_ptr<Source> source_;
 };
@@ -49,6 +50,21 @@ TEST_F(ServiceSourceTest, HeartbeatEndsTheSilenceAndNamesOurProcesses) {
   EXPECT_LT(AwaitSignal("service.silent_seconds").value, 5);
   EXPECT_EQ(ours_->Judge(4711), OurProcesses::Kind::kOurs);
   EXPECT_EQ(ours_->Judge(4712), OurProcesses::Kind::kOurs);
+}
+
+TEST_F(ServiceSourceTest, HeartbeatSaysWhereWorkIsAtStake) {
+  Start();
+  v1::Telemetry busy = Heartbeat("one");
+  busy.mutable_heartbeat()->mutable_gpus(0)->set_running(2);
+  control_.Tell(busy);
+  const absl::Time began = SteadyNow();
+  AwaitSignal("judge.silent_seconds");
+  EXPECT_TRUE(stakes_->Any("GPU-a", began + absl::Hours(1))) << "until another heartbeat says otherwise";
+  EXPECT_FALSE(stakes_->Any("GPU-b", began));
+  control_.Tell(Heartbeat("one"));
+  AwaitSignal("judge.silent_seconds");
+  EXPECT_TRUE(stakes_->Any("GPU-a", began + Stakes::kLinger)) << "a timing that just ended waits for a reading";
+  EXPECT_FALSE(stakes_->Any("GPU-a", SteadyNow() + Stakes::kLinger));
 }
 
 TEST_F(ServiceSourceTest, SilenceGrowsWhileNothingComes) {

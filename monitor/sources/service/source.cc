@@ -20,9 +20,10 @@
 namespace sassay::monitor {
 namespace {
 
-constexpr absl::Duration kWait = absl::Milliseconds(200);
+constexpr absl::Duration kReconnectPause = absl::Milliseconds(500);
 constexpr absl::Duration kReconnectAfter = absl::Seconds(5);
-constexpr absl::Duration kListEvery = absl::Seconds(1);
+constexpr absl::Duration kListEvery = absl::Seconds(4);  // ten beats
+constexpr absl::Duration kHeardLately = absl::Seconds(2);
 constexpr absl::Duration kListTimeout = absl::Milliseconds(500);
 constexpr absl::Duration kIntroduceEvery = absl::Minutes(1);
 constexpr size_t kMostWaiting = 16384;
@@ -40,10 +41,12 @@ bool Refused(const grpc::Status& status) {
 
 class ServiceSource : public Source {
  public:
-  ServiceSource(SecureChannel channel, std::shared_ptr<OurProcesses> ours, std::shared_ptr<HoldLedger> ledger)
+  ServiceSource(SecureChannel channel, std::shared_ptr<OurProcesses> ours, std::shared_ptr<Stakes> stakes,
+                std::shared_ptr<HoldLedger> ledger)
       : channel_(std::move(channel)),
         stub_(v1::Control::NewStub(channel_.channel())),
         ours_(std::move(ours)),
+        stakes_(std::move(stakes)),
         ledger_(std::move(ledger)),
         heard_(SteadyNow()),
         follower_([this] { FollowForever(); }) {}
@@ -54,7 +57,7 @@ class ServiceSource : public Source {
   }
 
   std::string name() const override { return "service"; }
-  absl::Duration period() const override { return absl::ZeroDuration(); }
+  absl::Duration period() const override { return kBeat; }
   absl::Duration deadline() const override { return absl::Seconds(2); }
 
   absl::StatusOr<std::vector<Sample>> Read() override {
@@ -62,8 +65,6 @@ class ServiceSource : public Source {
     absl::Duration silent;
     {
       absl::MutexLock lock(&mutex_);
-      const auto something = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !waiting_.empty(); };
-      mutex_.AwaitWithTimeout(absl::Condition(&something), kWait);
       if (!refusal_.empty()) return absl::FailedPreconditionError(refusal_);
       samples.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
       waiting_.clear();
@@ -71,7 +72,7 @@ class ServiceSource : public Source {
       if (silent > kReconnectAfter && context_ != nullptr && SteadyNow() - opened_ > kReconnectAfter)
         context_->TryCancel();
     }
-    if (silent < kListEvery && SteadyNow() - listed_ >= kListEvery) ListGpus(samples);
+    if (silent < kHeardLately && SteadyNow() + kBeat / 2 >= listed_ + kListEvery) ListGpus(samples);
     samples.push_back({SteadyNow(), "", "service.silent_seconds", absl::ToDoubleSeconds(silent), ""});
     return samples;
   }
@@ -87,7 +88,7 @@ class ServiceSource : public Source {
                                       "; is --token-file an admin's?")
                        : "";
       }
-      stopper_.Sleep(kWait);
+      stopper_.Sleep(kReconnectPause);
     }
   }
 
@@ -133,6 +134,7 @@ class ServiceSource : public Source {
     for (const v1::GpuPulse& gpu : heartbeat.gpus()) {
       if (gpu.judge_pid() != 0) workers.insert(static_cast<pid_t>(gpu.judge_pid()));
       workers.insert(gpu.runner_pids().begin(), gpu.runner_pids().end());
+      stakes_->Set(gpu.uuid(), gpu.running() > 0, now);
     }
     ours_->Set(static_cast<pid_t>(heartbeat.pid()), std::move(workers));
     const bool another = !instance_.empty() && instance_ != heartbeat.instance();
@@ -169,6 +171,7 @@ class ServiceSource : public Source {
   const SecureChannel channel_;
   const std::unique_ptr<v1::Control::Stub> stub_;
   const std::shared_ptr<OurProcesses> ours_;
+  const std::shared_ptr<Stakes> stakes_;
   const std::shared_ptr<HoldLedger> ledger_;
   // Of the reading thread.
   absl::Time listed_ = absl::InfinitePast();
@@ -191,8 +194,8 @@ class ServiceSource : public Source {
 }  // namespace
 
 std::unique_ptr<Source> MakeServiceSource(SecureChannel channel, std::shared_ptr<OurProcesses> ours,
-                                          std::shared_ptr<HoldLedger> ledger) {
-  return std::make_unique<ServiceSource>(std::move(channel), std::move(ours), std::move(ledger));
+                                          std::shared_ptr<Stakes> stakes, std::shared_ptr<HoldLedger> ledger) {
+  return std::make_unique<ServiceSource>(std::move(channel), std::move(ours), std::move(stakes), std::move(ledger));
 }
 
 }  // namespace sassay::monitor

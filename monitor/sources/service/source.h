@@ -8,6 +8,7 @@
 #include "monitor/sources/our_processes.h"
 #include "monitor/sources/service/hold_ledger.h"
 #include "monitor/sources/source.h"
+#include "monitor/sources/stakes.h"
 
 namespace sassay::monitor {
 
@@ -17,13 +18,13 @@ namespace sassay::monitor {
 //   service.telemetry_gap    messages that were lost because nobody took them
 //   gpu.model                of each GPU that the service has (text), once a minute
 //   gpu.released             a hold of this monitor's has gone that `ledger` does not know to have ended
-// Tells `ours` who the service's processes are.
+// Tells `ours` who the service's processes are, and `stakes` on which GPUs it works.
 //
 // Life cycle: a thread follows the stream and connects again when it breaks or is silent for five seconds; the
 // destructor ends it. Failure: a service that does not want this client (token, role, version) is an error of the
 // reading and no silence: it would not help to restart it.
 std::unique_ptr<Source> MakeServiceSource(SecureChannel channel, std::shared_ptr<OurProcesses> ours,
-                                          std::shared_ptr<HoldLedger> ledger);
+                                          std::shared_ptr<Stakes> stakes, std::shared_ptr<HoldLedger> ledger);
 
 }  // namespace sassay::monitor
 

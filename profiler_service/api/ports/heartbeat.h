@@ -1,4 +1,4 @@
-// Says, several times a second, that the service lives, and how each GPU's workers are.
+// Says, twice a second, that the service lives, and how each GPU's workers are.
 #ifndef SASSAY_PROFILER_SERVICE_API_PORTS_HEARTBEAT_H_
 #define SASSAY_PROFILER_SERVICE_API_PORTS_HEARTBEAT_H_
 
@@ -17,8 +17,8 @@ namespace sassay::api {
 // it.
 class Heartbeat {
  public:
-  // Control promises five a second.
-  static constexpr absl::Duration kPeriod = absl::Milliseconds(150);
+  // Control promises two a second.
+  static constexpr absl::Duration kPeriod = absl::Milliseconds(450);
 
   Heartbeat(telemetry::Hub& hub, const pipeline::Gpus& gpus, store::Store& store);
   ~Heartbeat();
