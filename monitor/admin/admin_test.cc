@@ -89,7 +89,7 @@ TEST_F(AdminTest, ReleaseSaysWhetherTheMonitorWasAsked) {
   EXPECT_EQ(control_.calls().back(), "ReleaseGpu GPU-bbb1 force");
 }
 
-TEST_F(AdminTest, ShowsNewestRevisionOfEachIncidentThoughTheStreamGoesOn) {
+TEST_F(AdminTest, ShowsNewestRevisionOfEachIncidentThatIsKept) {
   for (uint32_t revision : {1, 2}) {
     v1::Incident incident;
     incident.set_id("i-1");

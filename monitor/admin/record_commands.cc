@@ -1,10 +1,6 @@
-#include <atomic>
 #include <memory>
-#include <set>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/proto_json.h"
 #include "common/base/proto_time.h"
@@ -16,10 +12,7 @@ namespace sassay::monitor {
 namespace {
 
 using Stub = ControlClient::Stub;
-constexpr absl::Duration kTimeout = absl::Seconds(10);
-// The stream goes on live after what is kept, without a mark between; so long without an incident is the mark.
-constexpr absl::Duration kFirstPatience = absl::Seconds(1);
-constexpr absl::Duration kPatience = absl::Milliseconds(300);
+constexpr absl::Duration kTimeout = absl::Seconds(30);
 
 struct IncidentArguments {
   absl::Duration since = absl::Hours(24);
@@ -51,52 +44,14 @@ absl::Status FollowIncidents(AdminSession& session, const IncidentArguments& arg
   return Finish(session, stream->Finish());
 }
 
-// Cancels a stream that has said nothing for a while. Its destructor waits for the thread.
-class Patience {
- public:
-  explicit Patience(grpc::ClientContext& context) : thread_([this, &context] { Run(context); }) {}
-  ~Patience() {
-    {
-      absl::MutexLock lock(&mutex_);
-      over_ = true;
-    }
-    thread_.join();
-  }
-  void Heard() {
-    absl::MutexLock lock(&mutex_);
-    until_ = absl::Now() + kPatience;
-  }
-  bool lost() const { return lost_; }
-
- private:
-  void Run(grpc::ClientContext& context) {
-    absl::MutexLock lock(&mutex_);
-    while (!over_ && absl::Now() < until_) mutex_.AwaitWithDeadline(absl::Condition(&over_), until_);
-    if (over_) return;
-    lost_ = true;
-    context.TryCancel();
-  }
-
-  absl::Mutex mutex_;
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time until_ ABSL_GUARDED_BY(mutex_) = absl::Now() + kFirstPatience;
-  std::atomic<bool> lost_ = false;
-  std::thread thread_;
-};
-
 absl::Status KeptIncidents(AdminSession& session, const IncidentArguments& arguments) {
   const auto context = session.client.channel().NewContext(kTimeout);
+  v1::StreamIncidentsRequest request = RequestFor(arguments);
+  request.set_only_kept(true);
+  const auto stream = session.client.stub().StreamIncidents(context.get(), request);
   std::vector<v1::Incident> incidents;
-  grpc::Status ended;
-  bool lost = false;
-  {
-    Patience patience(*context);
-    const auto stream = session.client.stub().StreamIncidents(context.get(), RequestFor(arguments));
-    for (v1::Incident incident; stream->Read(&incident); patience.Heard()) incidents.push_back(incident);
-    ended = stream->Finish();
-    lost = patience.lost();
-  }
-  if (!lost) RETURN_IF_ERROR(Finish(session, ended));
+  for (v1::Incident incident; stream->Read(&incident);) incidents.push_back(incident);
+  RETURN_IF_ERROR(Finish(session, stream->Finish()));
   if (incidents.empty() && !session.json) session.out << "no incident in the last " << AgeText(arguments.since) << "\n";
   std::string array;
   for (const v1::Incident& incident : NewestRevisions(incidents)) {

@@ -107,9 +107,10 @@ grpc::Status FakeControl::ExcludeTurns(Context*, const v1::ExcludeTurnsRequest* 
                            request->has_to() ? "closed" : "open"));
 }
 
-grpc::Status FakeControl::StreamIncidents(Context* context, const v1::StreamIncidentsRequest*,
+grpc::Status FakeControl::StreamIncidents(Context* context, const v1::StreamIncidentsRequest* request,
                                           grpc::ServerWriter<v1::Incident>* writer) {
   for (const v1::Incident& incident : incidents) writer->Write(incident);
+  if (request->only_kept()) return grpc::Status::OK;
   absl::MutexLock lock(&mutex_);
   while (!stopping_ && !context->IsCancelled()) mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kTick);
   return grpc::Status::OK;

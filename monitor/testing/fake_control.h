@@ -56,7 +56,7 @@ class FakeControl : public v1::Control::Service {
   grpc::Status QuarantineGpu(Context*, const v1::QuarantineGpuRequest* request, v1::QuarantineGpuResponse*) override;
   grpc::Status ReleaseGpu(Context*, const v1::ReleaseGpuRequest* request, v1::ReleaseGpuResponse* response) override;
   grpc::Status ExcludeTurns(Context*, const v1::ExcludeTurnsRequest* request, v1::ExcludeTurnsResponse*) override;
-  grpc::Status StreamIncidents(Context* context, const v1::StreamIncidentsRequest*,
+  grpc::Status StreamIncidents(Context* context, const v1::StreamIncidentsRequest* request,
                                grpc::ServerWriter<v1::Incident>* writer) override;
   grpc::Status RecordIncident(Context*, const v1::RecordIncidentRequest* request, v1::RecordIncidentResponse*) override;
   grpc::Status StreamTelemetry(Context* context, const v1::StreamTelemetryRequest*,

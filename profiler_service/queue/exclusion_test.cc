@@ -54,6 +54,7 @@ class ExclusionTest : public testing::Test {
  protected:
   void SetUp() override {
     options_.now = [this] { return absl::FromUnixNanos(now_ns_); };
+    options_.steady = options_.now;
     store_ = *store::OpenSqliteStore(directory_.path() / "sassay.db");
     Open(*store_);
   }
@@ -312,16 +313,95 @@ TEST_F(ExclusionTest, ALateExclusionReopensWhatWasSettled) {
 
 TEST_F(ExclusionTest, WhatWasProvisionalWhenTheServiceEndedIsSettledByTheNextOne) {
   Report("g", now());
+  Report("h", now());
   const std::string watched = Submit("r1"), forgotten = Submit("r2");
   RunOn("g", TimedVerdict());
-  RunOn("g", TimedVerdict());
+  RunOn("h", TimedVerdict());
   Reopen();
   EXPECT_EQ(queue_->finality().open(), 2u);
-  Report("g", now() - absl::Milliseconds(1));
+  Report("g", now());
   EXPECT_EQ(WaitForEvents(*queue_, "ann", watched).size(), 3u);
   Advance(Finality::kSilence);
   queue_->Tick();
   EXPECT_THAT(WaitForEvents(*queue_, "ann", forgotten).back().timing_settled().warning(), HasSubstr("fell silent"));
+}
+
+class ForgottenWindowTest : public ExclusionTest {
+ protected:
+  void Say(const std::string& gpu, sassay::v1::GpuState state) {
+    sassay::v1::ReportHealthRequest report;
+    report.add_gpus()->set_uuid(gpu);
+    report.mutable_gpus(0)->set_state(state);
+    SetTimestamp(now(), *report.mutable_gpus(0)->mutable_healthy_through());
+    queue_->ReportHealth(report);
+  }
+  size_t OpenWindows() { return store_->OpenWindows()->size(); }
+  std::vector<store::IncidentRecord> Notes() { return *store_->IncidentsSince(absl::UnixEpoch(), 0, 10); }
+};
+
+TEST_F(ForgottenWindowTest, IsClosedWithANoteWhenTheMonitorNeverComesBack) {
+  Say("g", sassay::v1::GPU_STATE_COOLING);
+  Exclude({"g", now(), absl::InfiniteFuture(), "i-1", "hot"});
+  Advance(options_.max_open_window - absl::Milliseconds(1));
+  queue_->Tick();
+  EXPECT_EQ(OpenWindows(), 1u);
+  EXPECT_THAT(Notes(), IsEmpty());
+  std::atomic<int> rings = 0;
+  const auto ear = queue_->OnIncidents([&rings] { ++rings; });
+  Advance(absl::Milliseconds(1));
+  queue_->Tick();
+  queue_->Tick();
+  EXPECT_EQ(OpenWindows(), 0u);
+  ASSERT_EQ(Notes().size(), 1u);
+  const sassay::v1::Incident note = Notes()[0].incident;
+  EXPECT_EQ(note.rule(), "window_left_open");
+  EXPECT_EQ(note.uuid(), "g");
+  EXPECT_THAT(note.reason(), HasSubstr("incident i-1 was left open: for 15m"));
+  EXPECT_EQ(rings, 1);
+  const std::string id = Submit("r1");
+  RunOn("g", TimedVerdict());
+  EXPECT_THAT(Story(id), ElementsAre("accepted", "verdict.")) << "it counts, and says that nobody watched";
+}
+
+TEST_F(ForgottenWindowTest, IsClosedWhenAMonitorWithoutItsJournalSaysThatAllIsWell) {
+  Say("g", sassay::v1::GPU_STATE_COOLING);
+  Exclude({"g", now(), absl::InfiniteFuture(), "i-1", "hot"});
+  for (absl::Duration passed; passed < options_.max_open_window; passed += absl::Seconds(5)) {
+    EXPECT_EQ(OpenWindows(), 1u);
+    Advance(absl::Seconds(5));
+    Say("g", sassay::v1::GPU_STATE_HEALTHY);
+    queue_->Tick();
+  }
+  EXPECT_EQ(OpenWindows(), 0u);
+}
+
+TEST_F(ForgottenWindowTest, StaysOpenAsLongAsTheMonitorCallsTheGpuUnwell) {
+  Exclude({"g", now(), absl::InfiniteFuture(), "i-1", "hot"});
+  for (int hour = 0; hour < 10; ++hour) {
+    Advance(options_.max_open_window - absl::Seconds(1));
+    Say("g", sassay::v1::GPU_STATE_COOLING);
+    queue_->Tick();
+  }
+  EXPECT_EQ(OpenWindows(), 1u);
+}
+
+TEST_F(ForgottenWindowTest, OneThatWasJustOpenedIsNotOldBecauseTheGpuWasWellBefore) {
+  Advance(absl::Hours(10));
+  Exclude({"g", now(), absl::InfiniteFuture(), "i-1", "lost"});
+  queue_->Tick();
+  EXPECT_EQ(OpenWindows(), 1u);
+}
+
+TEST_F(ForgottenWindowTest, MonitorThatComesBackAfterAllSaysWhenItReallyEnded) {
+  const absl::Time begin = now();
+  Exclude({"g", begin, absl::InfiniteFuture(), "i-1", "hot"});
+  Advance(options_.max_open_window);
+  queue_->Tick();
+  Advance(absl::Seconds(1));
+  const std::string id = Submit("r1");
+  RunOn("g", TimedVerdict());
+  Exclude({"g", begin, now(), "i-1", "hot"});
+  EXPECT_THAT(Story(id), ElementsAre("accepted", "verdict", "excluded"));
 }
 
 TEST_F(ExclusionTest, NoMoreIsHandedOutThanThereAreOpenPlaces) {

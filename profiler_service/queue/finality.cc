@@ -12,10 +12,13 @@ namespace {
 using sassay::v1::Timing;
 using store::Provisional;
 
+// A time of the wall clock that lies ahead of it was said before it was set back.
+constexpr absl::Duration kAhead = absl::Milliseconds(500);
+
 }  // namespace
 
-Finality::Finality(std::function<absl::Time()> now, Settle settle)
-    : now_(std::move(now)), settle_(std::move(settle)), started_(now_()) {}
+Finality::Finality(Clocks clocks, Settle settle)
+    : clocks_(std::move(clocks)), settle_(std::move(settle)), started_(clocks_.steady()) {}
 
 absl::Status Finality::Start(store::Store& store) {
   ASSIGN_OR_RETURN(const std::vector<Provisional> open, store.Provisionals());
@@ -27,24 +30,53 @@ void Finality::Report(const sassay::v1::ReportHealthRequest& report) {
   std::vector<Settled> settled;
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = now_();
-    for (const sassay::v1::GpuHealth& health : report.gpus()) words_[health.uuid()] = {now, health};
-    settled = TakeOut([this](const Provisional& timing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return Passed(timing) ? absl::optional<std::string>("") : absl::nullopt;
-    });
+    for (const sassay::v1::GpuHealth& health : report.gpus()) {
+      words_[health.uuid()] = Hear(health);
+      NoteUnwell(health);
+    }
+    settled = TakeOut([this](const Open& open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Vouched(open); });
   }
   SettleAll(settled);
 }
 
-bool Finality::Passed(const Provisional& timing) const {
-  const auto word = words_.find(timing.gpu);
-  return word != words_.end() && word->second.health.has_healthy_through() &&
-         TimeOf(word->second.health.healthy_through()) >= timing.ended_at;
+Finality::Word Finality::Hear(const sassay::v1::GpuHealth& health) const {
+  Word word;
+  word.heard = clocks_.steady();
+  word.health = health;
+  if (!health.has_healthy_through()) return word;
+  const absl::Time wall = clocks_.wall();
+  const absl::Duration age = wall - TimeOf(health.healthy_through());
+  if (age >= -kAhead) word.through = word.heard - std::max(age, absl::ZeroDuration());
+  if (health.has_watched_since()) word.since = word.heard - (wall - TimeOf(health.watched_since()));
+  return word;
+}
+
+void Finality::NoteUnwell(const sassay::v1::GpuHealth& health) {
+  const Word& word = words_.find(health.uuid())->second;
+  const bool well = health.state() == sassay::v1::GPU_STATE_HEALTHY && word.heard - word.through < kSilence;
+  if (!well) unwell_[health.uuid()] = word.heard;
+}
+
+absl::Duration Finality::unblamed(absl::string_view gpu) const {
+  absl::MutexLock lock(&mutex_);
+  const auto unwell = unwell_.find(gpu);
+  return clocks_.steady() - (unwell == unwell_.end() ? started_ : unwell->second);
+}
+
+Finality::Open Finality::Take(const Provisional& timing, absl::Time ended) const {
+  const absl::Duration took = clocks_.wall() - timing.seated_at;
+  return {clocks_.steady() - std::max(took, absl::ZeroDuration()), ended, timing};
+}
+
+absl::optional<std::string> Finality::Vouched(const Open& open) const {
+  const auto word = words_.find(open.timing.gpu);
+  if (word == words_.end() || word->second.through < open.ended) return absl::nullopt;
+  return open.seated < word->second.since ? kWatchedInPart : "";
 }
 
 bool Finality::WatchedLocked(absl::string_view gpu) const {
   const auto word = words_.find(gpu);
-  return word != words_.end() && now_() < word->second.heard + kSilence;
+  return word != words_.end() && clocks_.steady() < word->second.heard + kSilence;
 }
 
 bool Finality::Watched(absl::string_view gpu) const {
@@ -58,11 +90,11 @@ absl::optional<sassay::v1::GpuHealth> Finality::Health(absl::string_view gpu) co
   return words_.find(gpu)->second.health;
 }
 
-absl::Time Finality::heard() const {
+absl::Duration Finality::silent() const {
   absl::MutexLock lock(&mutex_);
   absl::Time last = absl::InfinitePast();
   for (const auto& [gpu, word] : words_) last = std::max(last, word.heard);
-  return last;
+  return clocks_.steady() - last;
 }
 
 size_t Finality::open() const {
@@ -80,19 +112,22 @@ void Finality::Mark(absl::string_view gpu, sassay::v1::Verdict& verdict) const {
 }
 
 void Finality::Add(const Provisional& timing) {
+  absl::optional<std::string> warning;
   {
     absl::MutexLock lock(&mutex_);
-    if (!Passed(timing)) {
-      open_[timing.id] = timing;
-      return;
-    }
+    // It ended a moment ago; a clock that was set in that moment makes it end now.
+    const absl::Duration age = clocks_.wall() - timing.ended_at;
+    const bool believable = age >= absl::ZeroDuration() && age < kSilence;
+    const Open open = Take(timing, clocks_.steady() - (believable ? age : absl::ZeroDuration()));
+    warning = Vouched(open);
+    if (!warning.has_value()) open_[timing.id] = open;
   }
-  settle_(timing, "");
+  if (warning.has_value()) settle_(timing, *warning);
 }
 
 void Finality::Retry(const Provisional& timing) {
   absl::MutexLock lock(&mutex_);
-  open_[timing.id] = timing;
+  open_[timing.id] = Take(timing, clocks_.steady());
 }
 
 void Finality::Drop(absl::string_view id) {
@@ -110,16 +145,16 @@ void Finality::Tick() {
   std::vector<Settled> settled;
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = now_();
-    settled = TakeOut([this, now](const Provisional& timing)
-                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::optional<std::string> {
-                            if (Passed(timing)) return "";
-                            if (now >= SilentFrom(timing.gpu))
-                              return "the reliability monitor fell silent before it had vouched for its GPU";
-                            if (now < timing.ended_at + kPatience) return absl::nullopt;
-                            return absl::StrCat("the reliability monitor could not vouch for its GPU within ",
-                                                absl::FormatDuration(kPatience));
-                          });
+    const absl::Time now = clocks_.steady();
+    settled =
+        TakeOut([this, now](const Open& open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::optional<std::string> {
+          if (const auto vouched = Vouched(open)) return vouched;
+          if (now >= SilentFrom(open.timing.gpu))
+            return "the reliability monitor fell silent before it had vouched for its GPU";
+          if (now < open.ended + kPatience) return absl::nullopt;
+          return absl::StrCat("the reliability monitor could not vouch for its GPU within ",
+                              absl::FormatDuration(kPatience));
+        });
   }
   SettleAll(settled);
 }
@@ -127,23 +162,21 @@ void Finality::Tick() {
 absl::Time Finality::NextDue() const {
   absl::MutexLock lock(&mutex_);
   absl::Time due = absl::InfiniteFuture();
-  for (const auto& [id, timing] : open_) {
-    due = std::min({due, SilentFrom(timing.gpu), timing.ended_at + kPatience});
-  }
-  return due;
+  for (const auto& [id, open] : open_) due = std::min({due, SilentFrom(open.timing.gpu), open.ended + kPatience});
+  return clocks_.wall() + (due - clocks_.steady());
 }
 
 std::vector<Finality::Settled> Finality::TakeOut(
-    const std::function<absl::optional<std::string>(const Provisional&)>& warning_of) {
+    const std::function<absl::optional<std::string>(const Open&)>& warning_of) {
   std::vector<Settled> settled;
-  for (auto timing = open_.begin(); timing != open_.end();) {
-    absl::optional<std::string> warning = warning_of(timing->second);
+  for (auto open = open_.begin(); open != open_.end();) {
+    absl::optional<std::string> warning = warning_of(open->second);
     if (!warning.has_value()) {
-      ++timing;
+      ++open;
       continue;
     }
-    settled.push_back({std::move(timing->second), *std::move(warning)});
-    timing = open_.erase(timing);
+    settled.push_back({std::move(open->second.timing), *std::move(warning)});
+    open = open_.erase(open);
   }
   return settled;
 }

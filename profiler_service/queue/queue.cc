@@ -42,7 +42,7 @@ Queue::Queue(store::Store& store, QueueOptions options, QueueHooks hooks)
       hooks_(std::move(hooks)),
       owner_(absl::StrCat(getpid(), "-", RandomHex(8))),
       feed_(store),
-      finality_(options_.now, [this](const store::Provisional& timing, absl::string_view warning) {
+      finality_({options_.now, options_.steady}, [this](const store::Provisional& timing, absl::string_view warning) {
         SettleTiming(timing, warning);
       }) {}
 
@@ -246,7 +246,8 @@ void Queue::Publish(const std::vector<Event>& finished, const store::Ending& end
   for (const Event& event : finished) Publish(event);
   const Event& last = finished.back();
   if (!last.has_verdict() || last.last()) return;
-  finality_.Add({last.submission_id(), last.verdict().attempt(), ending.gpu, TimeOf(last.verdict().decided_at())});
+  finality_.Add({last.submission_id(), last.verdict().attempt(), ending.gpu, TimeOf(last.verdict().decided_at()),
+                 ending.seated_at});
   NoteDeadline(finality_.NextDue());
 }
 
@@ -380,6 +381,16 @@ void Queue::ReportHealth(const sassay::v1::ReportHealthRequest& report) { finali
 
 std::shared_ptr<Bell::Ear> Queue::OnExclusions(std::function<void()> on_ring) {
   return exclusions_.Listen(std::move(on_ring));
+}
+
+absl::Status Queue::RecordIncident(const sassay::v1::Incident& incident) {
+  RETURN_IF_ERROR(store_.RecordIncident(incident));
+  incidents_.Ring();
+  return absl::OkStatus();
+}
+
+std::shared_ptr<Bell::Ear> Queue::OnIncidents(std::function<void()> on_ring) {
+  return incidents_.Listen(std::move(on_ring));
 }
 
 void Queue::SettleTiming(const store::Provisional& timing, absl::string_view warning) {

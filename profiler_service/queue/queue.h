@@ -23,6 +23,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "common/base/steady_time.h"
 #include "profiler_service/queue/bell.h"
 #include "profiler_service/queue/event_feed.h"
 #include "profiler_service/queue/finality.h"
@@ -49,8 +50,11 @@ struct QueueOptions {
   uint32_t max_losses = 10;
   // How often a submission is run again because its attempt was excluded. The next exclusion is its last word.
   uint32_t max_exclusions = 3;
-  // Time of day; tests bring their own.
+  // A window that a monitor left open is closed when for so long no monitor has said anything against its GPU.
+  absl::Duration max_open_window = absl::Minutes(15);
+  // Time of day, and time for waiting on the monitor; tests bring their own.
   std::function<absl::Time()> now = absl::Now;
+  std::function<absl::Time()> steady = SteadyNow;
 };
 
 // How the process that used the store before came to its end. Without this knowledge a submission that crashes its
@@ -127,6 +131,10 @@ class Queue {
   // The monitor's word on its GPUs: until when each was healthy.
   void ReportHealth(const sassay::v1::ReportHealthRequest& report);
   const Finality& finality() const { return finality_; }
+  // Keeps one revision of an incident.
+  absl::Status RecordIncident(const sassay::v1::Incident& incident);
+  // Rings after each incident that was recorded, by the monitor or by this queue; Store::IncidentsSince tells which.
+  std::shared_ptr<Bell::Ear> OnIncidents(std::function<void()> on_ring);
   // Rings after each exclusion, of whichever tenant; Store::ExcludedSince tells which.
   std::shared_ptr<Bell::Ear> OnExclusions(std::function<void()> on_ring);
 
@@ -167,6 +175,8 @@ class Queue {
   void RenewLeases() ABSL_LOCKS_EXCLUDED(mutex_);
   void TakeBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndOverdue();
+  void CloseForgottenWindows();
+  void CloseWindow(store::BadWindow window);
   void KeepTime() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Duration UntilNextTick();
   void NoteDeadline(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -177,6 +187,7 @@ class Queue {
   const std::string owner_;
   EventFeed feed_;
   Bell exclusions_;
+  Bell incidents_;
   Finality finality_;
 
   mutable absl::Mutex mutex_;

@@ -30,6 +30,7 @@ class QueueTest : public testing::Test {
  protected:
   void SetUp() override {
     options_.now = [this] { return absl::FromUnixNanos(now_ns_); };
+    options_.steady = options_.now;
     Open();
   }
   void Open(PreviousProcess previous = PreviousProcess::kEndedOrWasKilled) {

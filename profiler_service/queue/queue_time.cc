@@ -1,7 +1,11 @@
-// What the queue does as time goes by: leases, deadlines, timings that wait for the monitor's word.
+// What the queue does as time goes by: leases, deadlines, timings that wait for the monitor's word, windows that nobody
+// closes.
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/proto_time.h"
+#include "common/base/random.h"
 #include "profiler_service/queue/own_verdicts.h"
 #include "profiler_service/queue/queue.h"
 #include "spdlog/spdlog.h"
@@ -12,6 +16,25 @@ namespace {
 using sassay::v1::Event;
 
 constexpr int kOverdueAtOnce = 100;
+constexpr size_t kMostOfAnId = 100;
+
+// What an operator reads about it, beside the monitor's incident, which is not ours to revise.
+sassay::v1::Incident ClosedWindowIncident(const store::BadWindow& window, absl::Duration limit) {
+  sassay::v1::Incident note;
+  note.set_id(absl::StrCat(window.incident_id.substr(0, kMostOfAnId), "-closed-", RandomHex(3)));
+  note.set_revision(1);
+  note.set_uuid(window.gpu);
+  note.set_rule("window_left_open");
+  note.set_severity(sassay::v1::SEVERITY_WARNING);
+  note.set_reason(absl::StrCat("the window of incident ", window.incident_id, " was left open: for ",
+                               absl::FormatDuration(limit),
+                               " no reliability monitor has said that this GPU is unwell; it is closed "
+                               "(--max-open-window), and what runs from now on counts"));
+  note.add_actions("window closed by the service");
+  SetTimestamp(window.from, *note.mutable_from());
+  SetTimestamp(window.to, *note.mutable_to());
+  return note;
+}
 
 }  // namespace
 
@@ -82,10 +105,33 @@ void Queue::EndOverdue() {
   }
 }
 
+// A monitor that is lost for good, or that came back without its journal, says nothing of the windows it opened.
+// Whatever ran there would be excluded for ever.
+void Queue::CloseForgottenWindows() {
+  const auto windows = store_.OpenWindows();
+  if (!windows.ok()) return;
+  for (const store::BadWindow& window : *windows) {
+    const absl::Duration lasted = std::min(finality_.unblamed(window.gpu), options_.now() - window.from);
+    if (lasted >= options_.max_open_window) CloseWindow(window);
+  }
+}
+
+void Queue::CloseWindow(store::BadWindow window) {
+  window.to = options_.now();
+  const absl::Status closed = store::Await<store::Exclusions>([&](store::Callback<store::Exclusions> done) {
+                                Exclude(window, std::move(done));
+                              }).status();
+  const sassay::v1::Incident note = ClosedWindowIncident(window, options_.max_open_window);
+  const absl::Status noted = closed.ok() ? RecordIncident(note) : closed;
+  if (noted.ok()) return spdlog::warn("{}: {}", note.id(), note.reason());
+  spdlog::error("cannot close the window of {} on {}: {}", window.incident_id, window.gpu, noted.ToString());
+}
+
 void Queue::Tick() {
   RenewLeases();
   TakeBackExpired();
   EndOverdue();
+  CloseForgottenWindows();
   finality_.Tick();
 }
 

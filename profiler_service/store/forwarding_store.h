@@ -63,6 +63,7 @@ class ForwardingStore : public Store {
   void Exclude(const BadWindow& window, uint32_t max_exclusions, absl::Time now, Callback<Exclusions> done) override {
     real_.Exclude(window, max_exclusions, now, std::move(done));
   }
+  absl::StatusOr<std::vector<BadWindow>> OpenWindows() override { return real_.OpenWindows(); }
   absl::Status CloseWindows(absl::string_view gpu, absl::Time now) override { return real_.CloseWindows(gpu, now); }
   absl::StatusOr<std::vector<ExcludedEvent>> ExcludedSince(absl::string_view tenant, absl::Time from, uint64_t after,
                                                            int limit) override {

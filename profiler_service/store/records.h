@@ -63,6 +63,7 @@ struct Provisional {
   uint32_t attempt = 0;
   std::string gpu;
   absl::Time ended_at;
+  absl::Time seated_at;  // of its attempt
 };
 
 // Why a GPU takes no work. One per GPU and holder.

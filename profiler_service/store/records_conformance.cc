@@ -205,6 +205,24 @@ TEST_P(StoreConformance, OnlyTheAttemptThatTheVerdictComesOfIsLookedAt) {
   EXPECT_THAT(Exclude({"h", now_, absl::InfiniteFuture(), "j", "hot"})->submission_ids, ElementsAre(id));
 }
 
+TEST_P(StoreConformance, WindowsAreOpenUntilTheirEndIsKnown) {
+  EXPECT_THAT(*store_->OpenWindows(), IsEmpty());
+  ASSERT_TRUE(Exclude({"g", now_, absl::InfiniteFuture(), "i", "hot"}).ok());
+  ASSERT_TRUE(Exclude({"h", now_ - absl::Seconds(1), absl::InfiniteFuture(), "j", "lost"}).ok());
+  ASSERT_TRUE(Exclude({"h", now_, now_ + absl::Seconds(1), "k", "over"}).ok());
+  Reopen();
+  const auto open = *store_->OpenWindows();
+  ASSERT_EQ(open.size(), 2u);
+  EXPECT_EQ(open[0].gpu, "h");
+  EXPECT_EQ(open[0].incident_id, "j");
+  EXPECT_EQ(open[1].from, now_);
+  EXPECT_EQ(open[1].to, absl::InfiniteFuture());
+  EXPECT_EQ(open[1].reason, "hot");
+  ASSERT_TRUE(Exclude({"h", now_ - absl::Seconds(1), now_, "j", "lost"}).ok());
+  ASSERT_TRUE(store_->CloseWindows("g", now_).ok());
+  EXPECT_THAT(*store_->OpenWindows(), IsEmpty());
+}
+
 TEST_P(StoreConformance, AWaitingRerunCanBeCancelled) {
   const std::string id = Accept("ann", "r1");
   ASSERT_TRUE(FinishOn("g", *Acquire(), Correct(10)).ok());
@@ -227,6 +245,7 @@ TEST_P(StoreConformance, AProvisionalTimingIsOpenUntilItIsSettledOnce) {
   EXPECT_EQ(open[0].id, id);
   EXPECT_EQ(open[0].gpu, "g");
   EXPECT_EQ(open[0].ended_at, now_ + absl::Seconds(1));
+  EXPECT_EQ(open[0].seated_at, store_->AttemptsOf(id)->back().seated_at);
   EXPECT_TRUE(absl::IsAborted(SettleTiming(id, 2).status()));
   const auto settled = SettleTiming(id, 1, "silent");
   ASSERT_TRUE(settled.ok());

@@ -275,6 +275,17 @@ absl::StatusOr<Exclusions> Exclude(Db& db, const BadWindow& window, uint32_t max
   return answer;
 }
 
+absl::StatusOr<std::vector<BadWindow>> OpenWindows(Db& db) {
+  Query query = db.Prepare("SELECT gpu, since, incident, reason FROM windows WHERE until = ? ORDER BY since");
+  query.Bind(absl::InfiniteFuture());
+  std::vector<BadWindow> windows;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return windows;
+    windows.push_back({query.Text(0), query.Time(1), absl::InfiniteFuture(), query.Text(2), query.Text(3)});
+  }
+}
+
 absl::StatusOr<bool> CloseWindows(Db& db, const std::string& gpu, absl::Time now) {
   RETURN_IF_ERROR(db.Prepare("UPDATE windows SET until = ? WHERE gpu = ? AND until = ?")
                       .Bind(now)
@@ -307,12 +318,14 @@ absl::StatusOr<Event> SettleTiming(Db& db, const std::string& id, uint32_t attem
 }
 
 absl::StatusOr<std::vector<Provisional>> Provisionals(Db& db) {
-  Query query = db.Prepare("SELECT id, attempt, gpu, ended_at FROM provisional ORDER BY ended_at");
+  Query query = db.Prepare(
+      "SELECT p.id, p.attempt, p.gpu, p.ended_at, a.seated_at FROM provisional p JOIN attempts a ON a.id = p.id AND "
+      "a.attempt = p.attempt ORDER BY p.ended_at");
   std::vector<Provisional> open;
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, query.Step());
     if (!row) return open;
-    open.push_back({query.Text(0), static_cast<uint32_t>(query.Int(1)), query.Text(2), query.Time(3)});
+    open.push_back({query.Text(0), static_cast<uint32_t>(query.Int(1)), query.Text(2), query.Time(3), query.Time(4)});
   }
 }
 

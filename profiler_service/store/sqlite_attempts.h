@@ -43,6 +43,7 @@ absl::StatusOr<sassay::v1::Event> ExcludeVerdict(Db& db, Submission& submission,
 
 // As in store.h.
 absl::StatusOr<Exclusions> Exclude(Db& db, const BadWindow& window, uint32_t max_exclusions, absl::Time now);
+absl::StatusOr<std::vector<BadWindow>> OpenWindows(Db& db);
 absl::StatusOr<bool> CloseWindows(Db& db, const std::string& gpu, absl::Time now);
 absl::StatusOr<sassay::v1::Event> SettleTiming(Db& db, const std::string& id, uint32_t attempt,
                                                const std::string& warning, absl::Time now);

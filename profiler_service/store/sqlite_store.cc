@@ -122,6 +122,10 @@ class SqliteStore : public Store {
         [window, max_exclusions, now](Db& db) { return sqlite::Exclude(db, window, max_exclusions, now); },
         std::move(done));
   }
+  absl::StatusOr<std::vector<BadWindow>> OpenWindows() override {
+    absl::MutexLock lock(&mutex_);
+    return sqlite::OpenWindows(*reader_);
+  }
   absl::Status CloseWindows(absl::string_view gpu, absl::Time now) override {
     return Write<bool>([gpu = std::string(gpu), now](Db& db) { return sqlite::CloseWindows(db, gpu, now); }).status();
   }

@@ -201,6 +201,8 @@ class Store {
   // has happened `max_exclusions` times before. An attempt is excluded once, by whichever window comes first. What runs
   // meanwhile is excluded when it ends (Finish, Return).
   virtual void Exclude(const BadWindow& window, uint32_t max_exclusions, absl::Time now, Callback<Exclusions> done) = 0;
+  // Windows that last, by their begins.
+  virtual absl::StatusOr<std::vector<BadWindow>> OpenWindows() = 0;
   // Closes the open windows of a GPU.
   virtual absl::Status CloseWindows(absl::string_view gpu, absl::Time now) = 0;
   // Excluded events of a tenant at or after `from` and with a higher place, in order.

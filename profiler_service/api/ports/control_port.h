@@ -101,7 +101,6 @@ class ControlPort : public sassay::v1::Control::CallbackService {
 
   PortContext& port_;
   const ControlParts parts_;
-  queue::Bell incidents_;
   absl::Mutex mutex_;
   // Refusals since the last one that was written down.
   std::unordered_map<std::string, uint64_t> suppressed_ ABSL_GUARDED_BY(mutex_);

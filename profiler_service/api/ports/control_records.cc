@@ -108,9 +108,7 @@ ServerUnaryReactor* ControlPort::RecordIncident(CallbackServerContext* context,
                                                 sassay::v1::RecordIncidentResponse*) {
   const auto record = [this, request](const Caller&) -> absl::Status {
     RETURN_IF_ERROR(CheckIncident(request->incident()));
-    RETURN_IF_ERROR(port_.store.RecordIncident(request->incident()));
-    incidents_.Ring();
-    return absl::OkStatus();
+    return port_.queue.RecordIncident(request->incident());
   };
   const sassay::v1::Incident& incident = request->incident();
   return Act(*context, {"Control.RecordIncident", incident.uuid(),

@@ -85,9 +85,10 @@ grpc::ServerWriteReactor<Incident>* ControlPort::StreamIncidents(grpc::CallbackS
   const absl::Time from = request->has_from() ? TimeOf(request->from()) : absl::UnixEpoch();
   std::function<absl::StatusOr<uint64_t>()> last;
   if (!request->has_from()) last = [this] { return port_.store.LastIncident(); };
-  return OpenFor<Incidents>(*context, "Control.StreamIncidents", [this, from, last](Incidents& stream) {
-    stream.Begin([this](std::function<void()> on_ring) { return incidents_.Listen(std::move(on_ring)); },
-                 [this, from](uint64_t after) { return ReadPage(port_.store, from, after); }, last);
+  const auto then = request->only_kept() ? Incidents::After::kTheEnd : Incidents::After::kLiveOnes;
+  return OpenFor<Incidents>(*context, "Control.StreamIncidents", [this, from, last, then](Incidents& stream) {
+    stream.Begin([this](std::function<void()> on_ring) { return port_.queue.OnIncidents(std::move(on_ring)); },
+                 [this, from](uint64_t after) { return ReadPage(port_.store, from, after); }, last, then);
   });
 }
 

@@ -1,4 +1,4 @@
-// A server stream of records that are kept: those from a moment on, then each as it comes.
+// A server stream of records that are kept: those from a moment on, then each as it comes, or the end.
 #ifndef SASSAY_PROFILER_SERVICE_API_PORTS_PAGED_STREAM_H_
 #define SASSAY_PROFILER_SERVICE_API_PORTS_PAGED_STREAM_H_
 
@@ -26,9 +26,14 @@ class PagedStream : public ManagedStream<grpc::ServerWriteReactor<Message>> {
   using Listen = std::function<std::shared_ptr<queue::Bell::Ear>(std::function<void()> on_ring)>;
   using Fetch = std::function<absl::StatusOr<Page>(uint64_t after)>;
 
+  // What comes after the last record that is kept.
+  enum class After { kLiveOnes, kTheEnd };
+
   // `last` tells the place of the newest record: streams of live ones only go on from there. Empty for all.
-  void Begin(const Listen& listen, Fetch fetch, const std::function<absl::StatusOr<uint64_t>()>& last = {}) {
+  void Begin(const Listen& listen, Fetch fetch, const std::function<absl::StatusOr<uint64_t>()>& last = {},
+             After after = After::kLiveOnes) {
     fetch_ = std::move(fetch);
+    ends_ = after == After::kTheEnd;
     ear_ = listen([weak = this->weak_from_this()] {
       if (auto self = weak.lock()) static_cast<PagedStream&>(*self).Pump();
     });
@@ -58,6 +63,7 @@ class PagedStream : public ManagedStream<grpc::ServerWriteReactor<Message>> {
         absl::StatusOr<Page> page = fetch_(after_);
         if (!page.ok()) return this->Close(page.status());
         page_ = *std::move(page);
+        if (page_.empty() && ends_) return this->Close(absl::OkStatus());
       }
       if (!page_.empty()) {
         after_ = page_.front().first;
@@ -72,6 +78,7 @@ class PagedStream : public ManagedStream<grpc::ServerWriteReactor<Message>> {
 
   std::shared_ptr<queue::Bell::Ear> ear_;
   Fetch fetch_;
+  bool ends_ = false;
   uint64_t after_ = 0;
   Page page_;
   Message current_;

@@ -380,6 +380,30 @@ TEST_F(ControlTest, IncidentsAreToldFromTheBeginAndLiveAcrossARestart) {
   live_context->TryCancel();
 }
 
+TEST_F(ControlTest, StreamOfKeptIncidentsEndsAfterTheLastOne) {
+  Start();
+  TestClient root = Client(root_);
+  sassay::v1::StreamIncidentsRequest kept;
+  kept.mutable_from();
+  kept.set_only_kept(true);
+  const auto count = [&] {
+    const auto context = root.Context();
+    const auto stream = root.control->StreamIncidents(context.get(), kept);
+    int incidents = 0;
+    for (sassay::v1::Incident incident; stream->Read(&incident);) ++incidents;
+    EXPECT_TRUE(stream->Finish().ok());
+    return incidents;
+  };
+  EXPECT_EQ(count(), 0);
+  for (uint32_t revision = 1; revision <= 200; ++revision) {
+    sassay::v1::RecordIncidentRequest record;
+    record.mutable_incident()->set_id("i");
+    record.mutable_incident()->set_revision(revision);
+    ASSERT_TRUE(Call(&Control::Stub::RecordIncident, record).status.ok());
+  }
+  EXPECT_EQ(count(), 200) << "several pages";
+}
+
 TEST_F(ControlTest, UsageIsTheSumOverVerdicts) {
   verdict_.add_stages()->set_device_ns(300);
   verdict_.add_stages()->set_device_ns(7);

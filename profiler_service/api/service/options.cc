@@ -124,6 +124,9 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
   app.add_option("--max-exclusions", queue.max_exclusions,
                  "How often a submission is run again because a reliability monitor excluded its attempt")
       ->capture_default_str();
+  AddDuration(app, "--max-open-window", queue.max_open_window,
+              "An exclusion window that a reliability monitor left open is closed when for so long none has said that "
+              "its GPU is unwell");
   AddDuration(app, "--default-queue-deadline", queue.default_queue_deadline,
               "Longest wait where the client says nothing");
   AddDuration(app, "--max-queue-deadline", queue.max_queue_deadline, "Longest wait a client may ask for");

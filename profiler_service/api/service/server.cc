@@ -134,7 +134,7 @@ struct Server::Parts {
         {&metrics::kOpenStreams, [this] { return static_cast<double>(streams.count()); }},
         {&metrics::kTimingsProvisional, [this] { return static_cast<double>(queue.finality().open()); }},
         {&metrics::kMonitorWatching,
-         [this] { return absl::Now() - queue.finality().heard() <= queue::Finality::kSilence ? 1.0 : 0.0; }},
+         [this] { return queue.finality().silent() <= queue::Finality::kSilence ? 1.0 : 0.0; }},
     };
     for (const sassay::v1::Gpu& gpu : gpus.List()) {
       for (const char* holder : {"operator", "monitor"}) {
