@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/report/groups.h"
@@ -98,6 +99,19 @@ void NotePooled(const std::vector<TurnGroup>& groups, v1::Report& report) {
   }
 }
 
+// An emulator says whether a kernel is right, and nothing about a GPU's time.
+void NoteEmulated(const TurnTable& table, v1::Report& report) {
+  std::set<std::string> emulated;
+  for (const TrajectoryRows& trajectory : table.trajectories) {
+    for (const TurnRow* turn : CountedTurns(trajectory)) {
+      if (absl::StartsWith(turn->device, "emulated")) emulated.insert(turn->device);
+    }
+  }
+  if (emulated.empty()) return;
+  report.add_notes(absl::StrCat("Judged on an emulated device (", absl::StrJoin(emulated, ", "),
+                                "): nothing is timed there, and device time is the emulator's."));
+}
+
 void NoteCounts(const TurnTable& table, v1::Report& report) {
   size_t unscorable = 0, untimed = 0, not_made = 0, unfinished = 0;
   for (const TrajectoryRows& trajectory : table.trajectories) {
@@ -140,6 +154,7 @@ absl::StatusOr<v1::Report> MakeReport(const TurnTable& table, const ReportOption
   AddTasks(groups, options, report);
   for (const std::string& note : table.notes) report.add_notes(note);
   NotePooled(groups, report);
+  NoteEmulated(table, report);
   NoteCounts(table, report);
   return report;
 }

@@ -118,6 +118,13 @@ TEST(MakeReport, SaysWhatItCountsTogether) {
   EXPECT_THAT(MakeReport(TwoLabels(), options)->notes(), Not(Contains(HasSubstr("Counted together"))));
 }
 
+TEST(MakeReport, SaysThatADeviceWasEmulated) {
+  TurnTable table = TwoLabels();
+  EXPECT_THAT(MakeReport(table, {})->notes(), Not(Contains(HasSubstr("emulated"))));
+  table.trajectories[0].turns[0].device = "emulated sm_90a";
+  EXPECT_THAT(MakeReport(table, {})->notes(), Contains(HasSubstr("emulated device (emulated sm_90a)")));
+}
+
 TEST(MakeReport, UnknownGroupKeyIsRefusedWithTheNearest) {
   const absl::Status status = ParseGroupBy({"lable"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
