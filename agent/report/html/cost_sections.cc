@@ -200,7 +200,7 @@ std::string CostSection(const PageModel& model) {
       if (!KnowsCosts(*group)) continue;
       absl::StrAppend(&costs, CostRow(*group, condition.name));
       if (!group->stages().empty() && ++shown <= kMaxPanels)
-        absl::StrAppend(&stages, StageTable(*group, condition.name));
+        absl::StrAppend(&stages, StageTable(*group, model.conditions.size() > 1 ? condition.name : ""));
     }
   }
   if (costs.empty()) return "<p class=note>UNAVAILABLE: no turn of these sources says what it took.</p>";

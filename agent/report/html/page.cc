@@ -1,5 +1,7 @@
 #include "agent/report/html/page.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -53,15 +55,15 @@ std::string TitleOf(const PageModel& model) {
   return absl::StrCat("Report: ", model.shared_name, model.shared_name.empty() ? "" : ", ", many);
 }
 
-std::string Fact(const std::string& value, const char* what) {
-  return absl::StrCat("<li><b>", value, "</b> ", what, "</li>");
+std::string Fact(uint64_t count, const char* one, const char* many) {
+  return absl::StrCat("<li><b>", CountText(count), "</b> ", count == 1 ? one : many, "</li>");
 }
 
 std::string Facts(const PageModel& model) {
   const v1::Report& report = model.report;
-  return absl::StrCat("<ul class=facts>", Fact(CountText(model.tasks.size()), "definitions"),
-                      Fact(CountText(report.trajectories()), "trajectories"), Fact(CountText(report.turns()), "turns"),
-                      Fact(CountText(report.excluded()), "excluded"), "</ul>");
+  return absl::StrCat("<ul class=facts>", Fact(model.tasks.size(), "definition", "definitions"),
+                      Fact(report.trajectories(), "trajectory", "trajectories"), Fact(report.turns(), "turn", "turns"),
+                      Fact(report.excluded(), "excluded", "excluded"), "</ul>");
 }
 
 std::string Sources(const v1::Report& report) {

@@ -69,7 +69,9 @@ void AddStages(const v1::Verdict& verdict, TurnRow& row) {
   for (const v1::StageReport& report : verdict.stages()) {
     const std::optional<TurnStage> stage = StageOf(report.stage());
     if (!stage.has_value() || report.outcome() == v1::StageReport::SKIPPED) continue;
-    if (report.wall_ns() > 0) StageTimeOf(*stage, row) = report.wall_ns() / 1e9;
+    // What could not run took no time that says anything about the stage.
+    if (report.wall_ns() > 0 && report.outcome() != v1::StageReport::UNAVAILABLE)
+      StageTimeOf(*stage, row) = report.wall_ns() / 1e9;
     if (report.device_ns() == 0) continue;
     row.stage_device_s[static_cast<size_t>(*stage)] += report.device_ns() / 1e9;
     row.device_s = row.device_s.value_or(0) + report.device_ns() / 1e9;

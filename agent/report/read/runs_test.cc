@@ -177,6 +177,10 @@ TEST(Runs, TimesComeFromWhereTheyWereTaken) {
   v1::StageReport& skipped = *verdict.add_stages();
   skipped.set_stage(v1::STAGE_SANITIZE);
   skipped.set_outcome(v1::StageReport::SKIPPED);
+  v1::StageReport& unavailable = *verdict.add_stages();
+  unavailable.set_stage(v1::STAGE_EVIDENCE);
+  unavailable.set_outcome(v1::StageReport::UNAVAILABLE);
+  unavailable.set_wall_ns(8'000);
   Turn turn = MakeJudged(0, verdict);
   turn.answered->mutable_wall()->set_seconds(40);
   turn.answered->set_reasoning("hm");
@@ -192,6 +196,7 @@ TEST(Runs, TimesComeFromWhereTheyWereTaken) {
   EXPECT_THAT(at(TurnStage::kQueue), Optional(2));
   EXPECT_THAT(at(TurnStage::kTiming), Optional(3));
   EXPECT_EQ(at(TurnStage::kSanitize), std::nullopt);
+  EXPECT_EQ(at(TurnStage::kEvidence), std::nullopt);
   EXPECT_THAT(row.device_s, Optional(1));
   EXPECT_THAT(row.reasoning_tokens, Optional(700));
   EXPECT_THAT(row.reasoning_bytes, Optional(2));
