@@ -10,8 +10,6 @@
 namespace sassay::agent {
 namespace {
 
-constexpr char kEmptyAnswer[] = "(an empty answer)";
-
 std::optional<uint32_t> BestTurn(absl::Span<const Turn> turns) {
   std::optional<uint32_t> best;
   double best_speedup = -1;
@@ -24,8 +22,9 @@ std::optional<uint32_t> BestTurn(absl::Span<const Turn> turns) {
   return best;
 }
 
-ChatMessage Message(ChatMessage::Role role, std::string text) {
-  return {role, std::make_shared<const std::string>(std::move(text))};
+std::shared_ptr<const std::string> EmptyAnswer() {
+  static const auto& text = *new std::shared_ptr<const std::string>(new std::string("(an empty answer)"));
+  return text;
 }
 
 }  // namespace
@@ -44,14 +43,14 @@ std::vector<uint32_t> TurnsToShow(v1::ContextPolicy policy, absl::Span<const Tur
 }
 
 std::vector<ChatMessage> MessagesOf(std::shared_ptr<const std::string> system, std::shared_ptr<const std::string> user,
-                                    absl::Span<const Turn> turns, absl::Span<const uint32_t> shown) {
+                                    absl::Span<const ToldTurn> told, absl::Span<const uint32_t> shown) {
   std::vector<ChatMessage> messages;
   if (!system->empty()) messages.push_back({ChatMessage::Role::kSystem, std::move(system)});
   messages.push_back({ChatMessage::Role::kUser, std::move(user)});
   for (const uint32_t number : shown) {
-    const std::string& answer = turns[number].answered->text();
-    messages.push_back(Message(ChatMessage::Role::kAssistant, answer.empty() ? kEmptyAnswer : answer));
-    messages.push_back(Message(ChatMessage::Role::kUser, turns[number].feedback->text()));
+    const ToldTurn& turn = told[number];
+    messages.push_back({ChatMessage::Role::kAssistant, turn.answer->empty() ? EmptyAnswer() : turn.answer});
+    messages.push_back({ChatMessage::Role::kUser, turn.feedback});
   }
   return messages;
 }

@@ -17,10 +17,17 @@ namespace sassay::agent {
 // where nothing was timed; where none is correct there is no best one, and the last one is shown alone.
 std::vector<uint32_t> TurnsToShow(v1::ContextPolicy policy, absl::Span<const Turn> earlier);
 
+// What one turn adds to a conversation. The texts are shared with the messages that show them: a request of hundreds of
+// kilobytes costs no second copy.
+struct ToldTurn {
+  std::shared_ptr<const std::string> answer;
+  std::shared_ptr<const std::string> feedback;
+};
+
 // System prompt, task, and answer and feedback of each turn shown. An empty answer is shown as words that say so:
 // providers refuse empty messages.
 std::vector<ChatMessage> MessagesOf(std::shared_ptr<const std::string> system, std::shared_ptr<const std::string> user,
-                                    absl::Span<const Turn> turns, absl::Span<const uint32_t> shown);
+                                    absl::Span<const ToldTurn> told, absl::Span<const uint32_t> shown);
 
 // SHA-256 over roles, lengths and texts, lower-case hex.
 std::string MessagesDigest(const std::vector<ChatMessage>& messages);

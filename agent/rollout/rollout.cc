@@ -4,18 +4,22 @@
 #include <thread>
 
 namespace sassay::agent {
+namespace {
+
+constexpr size_t kReaders = 4;
+
+}  // namespace
 
 Rollout::Rollout(RolloutParts parts, RolloutOptions options, std::vector<TrajectorySpec> specs, Spending& spending)
     : parts_(std::move(parts)),
       options_(std::move(options)),
       specs_(std::move(specs)),
       answers_(options_.parallel),
+      readers_(kReaders),
       exclusions_([this](size_t index) { OnExcluded(index); }),
-      context_{parts_.folder,     parts_.model,     parts_.judge,
-               parts_.notes,      answers_,         spending,
-               exclusions_,       parts_.board,     options_.infrastructure,
-               options_.language, options_.resumed, closing_,
-               options_.now} {
+      context_{parts_.folder,     parts_.model,     parts_.judge, parts_.notes, answers_,
+               readers_,          spending,         exclusions_,  parts_.board, options_.infrastructure,
+               options_.language, options_.resumed, closing_,     options_.now} {
   for (const TrajectorySpec& spec : specs_) {
     parts_.board.Add(spec.began.trajectory_id(), spec.began.workload());
     places_.push_back(std::make_unique<Place>());

@@ -70,6 +70,7 @@ class Rollout {
   const RolloutOptions options_;
   const std::vector<TrajectorySpec> specs_;
   Slots answers_;
+  Slots readers_;
   Exclusions exclusions_;
   std::atomic<bool> closing_ = false;
   RolloutContext context_;

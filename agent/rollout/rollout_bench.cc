@@ -1,8 +1,11 @@
 // What the loop itself costs: time for each turn, and memory for 500 trajectories in flight. Provider and judge are
 // instant or held; logs, threads, extraction, feedback and durable writes are the real ones.
+#include <malloc.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -105,13 +108,15 @@ uint64_t StatusBytes(absl::string_view field) {
   return 0;
 }
 
-absl::Duration RunOnce(size_t trajectories, uint32_t turns, size_t parallel, Model& model, Judge& judge) {
-  const auto directory = *TemporaryDirectory::Create("rollout_bench");
+// In a folder that may hold the run already: then it goes on.
+absl::Duration RunIn(const std::filesystem::path& path, size_t trajectories, uint32_t turns, size_t parallel,
+                     Model& model, Judge& judge) {
   v1::RunManifest manifest;
   manifest.set_run_id("bench");
   manifest.set_turn_limit(turns);
   manifest.set_context(v1::CONTEXT_POLICY_FULL);
-  const auto folder = *RunFolder::Create(directory.path() / "run", manifest);
+  const bool resumed = std::filesystem::exists(ManifestPath(path));
+  const auto folder = resumed ? *RunFolder::Open(path) : *RunFolder::Create(path, manifest);
   const v1::Workload workload = *WorkloadCatalog::BuiltIn().Resolve("gemm_n256_k256/M=16");
   const auto system = std::make_shared<const std::string>(Filled(kPromptBytes));
   const auto user = std::make_shared<const std::string>("task");
@@ -126,11 +131,17 @@ absl::Duration RunOnce(size_t trajectories, uint32_t turns, size_t parallel, Mod
   RolloutOptions options;
   options.parallel = parallel;
   options.now = absl::Now;
+  options.resumed = resumed;
   const absl::Time begin = SteadyNow();
   const absl::Status status =
       Rollout({*folder, model, judge, board, nullptr, nullptr}, options, std::move(specs), spending).Run();
   if (!status.ok()) std::abort();
   return SteadyNow() - begin;
+}
+
+absl::Duration RunOnce(size_t trajectories, uint32_t turns, size_t parallel, Model& model, Judge& judge) {
+  const auto directory = *TemporaryDirectory::Create("rollout_bench");
+  return RunIn(directory.path() / "run", trajectories, turns, parallel, model, judge);
 }
 
 void PrintLoop() {
@@ -154,16 +165,28 @@ void PrintOverlap() {
       kScale, 100 * judge.Busy(), absl::ToDoubleSeconds(took));
 }
 
+// Forgets the peak so far (proc(5), clear_refs).
+void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
 void PrintMemory() {
+  const auto directory = *TemporaryDirectory::Create("rollout_bench");
+  constexpr size_t kTrajectories = 500;
+  constexpr uint32_t kTurns = 8;
   const uint64_t before = StatusBytes("VmRSS:");
   BenchModel model(absl::Milliseconds(200));
   BenchJudge judge(absl::Milliseconds(200), false);
-  const absl::Duration took = RunOnce(500, 8, 500, model, judge);
+  ForgetPeak();
+  absl::Duration took = RunIn(directory.path() / "run", kTrajectories, kTurns, kTrajectories, model, judge);
   std::printf(
-      "memory: 500 trajectories in flight x 8 turns, answers of %zu KB and reasoning of %zu KB: peak %.0f MiB "
+      "memory: %zu trajectories in flight x %u turns, answers of %zu KB and reasoning of %zu KB: peak %.0f MiB "
       "resident (%.0f MiB before), %.1f s\n",
-      kAnswerBytes / 1000, kReasoningBytes / 1000, StatusBytes("VmHWM:") / 1048576.0, before / 1048576.0,
-      absl::ToDoubleSeconds(took));
+      kTrajectories, kTurns, kAnswerBytes / 1000, kReasoningBytes / 1000, StatusBytes("VmHWM:") / 1048576.0,
+      before / 1048576.0, absl::ToDoubleSeconds(took));
+  malloc_trim(0);
+  ForgetPeak();
+  took = RunIn(directory.path() / "run", kTrajectories, kTurns + 1, kTrajectories, model, judge);
+  std::printf("memory: the same run resumed: peak %.0f MiB resident, %.1f s\n", StatusBytes("VmHWM:") / 1048576.0,
+              absl::ToDoubleSeconds(took));
 }
 
 }  // namespace

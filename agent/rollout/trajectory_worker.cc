@@ -46,8 +46,14 @@ size_t SpentSubmissions(const Turn& turn) {
                        [](const v1::AttemptExcluded& attempt) { return !attempt.excluded().rerun(); });
 }
 
-}  // namespace
+// Of a turn that was taken back only that it was there.
+Turn TakenBack(const Turn& turn) {
+  Turn kept;
+  kept.number = turn.number;
+  return kept;
+}
 
+// Reasoning, samples, evidence: nobody needs them of a turn that is over.
 void Slim(Turn& turn) {
   if (turn.answered.has_value()) turn.answered->clear_reasoning();
   for (v1::AttemptExcluded& attempt : turn.excluded) attempt.clear_verdict();
@@ -69,6 +75,20 @@ void Slim(Turn& turn) {
   *turn.judged->mutable_verdict() = std::move(kept);
 }
 
+}  // namespace
+
+void TrajectoryWorker::Remember(Turn& turn) {
+  if (told_.size() <= turn.number) told_.resize(turn.number + 1);
+  ToldTurn& told = told_[turn.number];
+  // A turn that is judged again keeps the answer that was taken out of it then.
+  if (told.answer == nullptr)
+    told.answer = std::make_shared<const std::string>(std::move(*turn.answered->mutable_text()));
+  told.feedback = std::make_shared<const std::string>(std::move(*turn.feedback->mutable_text()));
+  turn.answered->clear_text();
+  turn.feedback->clear_text();
+  Slim(turn);
+}
+
 absl::Status TrajectoryWorker::Run() {
   RETURN_IF_ERROR(Open());
   if (context_.resumed) RETURN_IF_ERROR(AskWhatWasExcluded());
@@ -81,6 +101,8 @@ absl::Status TrajectoryWorker::Run() {
 }
 
 absl::Status TrajectoryWorker::Open() {
+  const Slots::Place place = context_.readers.Take();
+  if (!place) return Stopped();
   ASSIGN_OR_RETURN(log_, context_.folder.OpenLog(id(), context_.now));
   trajectory_ = std::move(log_->found());
   if (trajectory_.last_sequence == 0) {
@@ -90,9 +112,9 @@ absl::Status TrajectoryWorker::Open() {
   }
   for (Turn& turn : trajectory_.turns) {
     if (turn.judged.has_value()) context_.exclusions.Counts(spec_.index, turn.number, turn.judged->verdict());
-    if (turn.feedback.has_value()) Slim(turn);
+    if (turn.feedback.has_value()) Remember(turn);
   }
-  for (Turn& turn : trajectory_.taken_back) Slim(turn);
+  for (Turn& turn : trajectory_.taken_back) turn = TakenBack(turn);
   context_.board.Show(spec_.index, trajectory_.turns);
   return absl::OkStatus();
 }
@@ -174,7 +196,7 @@ std::string TrajectoryWorker::TurnKey(uint32_t turn) const {
 
 GenerationRequest TrajectoryWorker::Request(uint32_t turn, const std::vector<uint32_t>& shown) const {
   GenerationRequest request;
-  request.messages = MessagesOf(spec_.system, spec_.user, trajectory_.turns, shown);
+  request.messages = MessagesOf(spec_.system, spec_.user, told_, shown);
   request.sampling = manifest().sampling();
   request.idempotency_key = TurnKey(turn);
   request.trajectory_id = id();
@@ -380,7 +402,7 @@ absl::Status TrajectoryWorker::GiveFeedback(Turn& turn) {
   record.mutable_feedback()->set_text(std::move(text));
   RETURN_IF_ERROR(Append(std::move(record)));
   context_.board.Decided(spec_.index, turn);
-  Slim(turn);
+  Remember(turn);
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "agent/models/answer.h"
 #include "agent/models/model.h"
+#include "agent/rollout/conversation.h"
 #include "agent/rollout/exclusions.h"
 #include "agent/rollout/judge.h"
 #include "agent/rollout/slots.h"
@@ -33,6 +34,8 @@ struct RolloutContext {
   // Appended to the feedback about a verdict; see RepairNotes.
   std::function<std::string(const v1::Verdict&, const v1::Workload&)> notes;
   Slots& answers;
+  // Logs that are read at once: what a whole log takes in memory is soon let go.
+  Slots& readers;
   Spending& spending;
   Exclusions& exclusions;
   Board& board;
@@ -97,6 +100,9 @@ class TrajectoryWorker {
   absl::Status End(v1::TrajectoryEnd end, absl::string_view detail = "");
   v1::TrajectoryEnd EndAfter(const Turn& turn) const;
 
+  // The turn is over: keeps its texts for the conversation and its outcome, and drops the rest.
+  void Remember(Turn& turn);
+
   // Writes the record and folds it.
   absl::Status Append(v1::TrajectoryRecord record);
   GenerationRequest Request(uint32_t turn, const std::vector<uint32_t>& shown) const;
@@ -110,10 +116,8 @@ class TrajectoryWorker {
   TrajectoryStops& stops_;
   std::unique_ptr<TrajectoryLog> log_;
   Trajectory trajectory_;
+  std::vector<ToldTurn> told_;
 };
-
-// Drops what nobody needs of a turn that is over: reasoning, samples, evidence.
-void Slim(Turn& turn);
 
 }  // namespace sassay::agent
 

@@ -1,20 +1,25 @@
 // A model's run from outside: the real agent, the real service on the emulated device, and a model's HTTP server that
 // breaks in every way that servers break.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "agent/models/testing/scripted_server.h"
 #include "agent/trajectory/trajectory.h"
 #include "common/base/files.h"
+#include "common/base/proto_time.h"
+#include "sassay/v1/control.grpc.pb.h"
 #include "tests/end_to_end/service_fixture.h"
 
 namespace sassay::testing {
@@ -243,6 +248,50 @@ TEST_F(RolloutsTest, KilledAtRandomMomentsARunGoesOnToTheRecordOfAnUndisturbedOn
   EXPECT_GE(kills, 3);
   EXPECT_EQ(Essence(Read("wild")), Essence(Read("calm"))) << "after " << kills << " kills";
   for (const auto& [key, count] : model_->Counts()) EXPECT_EQ(count.generated, 1u) << key;
+}
+
+TEST_F(RolloutsTest, ATurnThatIsExcludedLateTakesTheTrajectoryBackToIt) {
+  absl::Notification asked, excluded;
+  StartModel([&](const AnswerRequest& request) {
+    ScriptedAnswer answer;
+    answer.text = Block(absl::StrCat("// turn ", request.turn, "\n", Naive()));
+    if (request.turn == 2 && !asked.HasBeenNotified()) {
+      asked.Notify();
+      excluded.WaitForNotification();
+    }
+    return answer;
+  });
+  std::thread monitor([&] {
+    asked.WaitForNotification();
+    sassay::v1::ExcludeTurnsRequest request;
+    request.set_uuid("emulated:sm_90a#0");
+    request.mutable_from();
+    SetTimestamp(absl::Now(), *request.mutable_to());
+    request.set_incident_id("i-1");
+    request.set_reason("the GPU throttled");
+    grpc::ClientContext context;
+    sassay::v1::ExcludeTurnsResponse response;
+    const auto control =
+        sassay::v1::Control::NewStub(grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()));
+    const grpc::Status status = control->ExcludeTurns(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.submission_ids_size(), 2);
+    // The answer under way is cut off by the agent, which asks again under another key.
+    EXPECT_TRUE(model_->AwaitRequests(5, absl::Seconds(60)));
+    excluded.Notify();
+  });
+  const AgentResult result = RunAgent(With(New("run", 1, 3)), absl::Seconds(120));
+  monitor.join();
+  ASSERT_EQ(result.exit_code, 0) << result.stdout_text << result.stderr_text;
+  EXPECT_THAT(result.stderr_text, HasSubstr("turn 0 was excluded (i-1: the GPU throttled)"));
+  const agent::Run run = Read("run");
+  const agent::Trajectory& trajectory = run.trajectories.at(0);
+  ASSERT_EQ(trajectory.turns.size(), 3u);
+  EXPECT_EQ(trajectory.taken_back.size(), 2u);
+  EXPECT_GE(trajectory.turns[0].judged->verdict().attempt(), 2u);
+  EXPECT_EQ(trajectory.turns[0].excluded.front().excluded().exclusion().incident_id(), "i-1");
+  EXPECT_THAT(trajectory.turns[1].asked->idempotency_key(), HasSubstr(".1/exp_000/1"));
+  EXPECT_EQ(result.json["taken_back"], 2);
 }
 
 TEST_F(RolloutsTest, ARunThatMeetsNoServiceOrNoKeySaysSoBeforeItCosts) {
