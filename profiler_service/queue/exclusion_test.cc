@@ -54,7 +54,7 @@ class ExclusionTest : public testing::Test {
  protected:
   void SetUp() override {
     options_.now = [this] { return absl::FromUnixNanos(now_ns_); };
-    options_.steady = options_.now;
+    options_.steady = [this] { return absl::FromUnixNanos(now_ns_ - set_by_ns_); };
     store_ = *store::OpenSqliteStore(directory_.path() / "sassay.db");
     Open(*store_);
   }
@@ -70,6 +70,11 @@ class ExclusionTest : public testing::Test {
   }
   absl::Time now() const { return options_.now(); }
   void Advance(absl::Duration duration) { now_ns_ += absl::ToInt64Nanoseconds(duration); }
+  // Somebody sets the wall clock forward.
+  void SetClock(absl::Duration by) {
+    set_by_ns_ += absl::ToInt64Nanoseconds(by);
+    now_ns_ += absl::ToInt64Nanoseconds(by);
+  }
 
   std::string Submit(const std::string& request_id) {
     const auto submitted = SubmitAndWait(*queue_, "ann", RequestOf(request_id));
@@ -109,6 +114,7 @@ class ExclusionTest : public testing::Test {
 
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("exclusion_test");
   std::atomic<int64_t> now_ns_ = 1'700'000'000'000'000'000;
+  std::atomic<int64_t> set_by_ns_ = 0;
   QueueOptions options_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Queue> queue_;
@@ -282,6 +288,19 @@ TEST_F(ExclusionTest, AProvisionalTimingIsFollowedByItsSettlement) {
   EXPECT_EQ(comes_later.ReadAll().size(), 1u);
   EXPECT_THAT(Story(id), ElementsAre("accepted", "verdict", "settled."));
   EXPECT_EQ(queue_->watchers(), 0u);
+}
+
+TEST_F(ExclusionTest, AClockThatIsSetForwardSettlesNothingEarly) {
+  Report("g", now());
+  const std::string id = Submit("r1");
+  RunOn("g", TimedVerdict());
+  SetClock(absl::Hours(1));
+  queue_->Tick();
+  Report("g", now() - absl::Milliseconds(100));
+  EXPECT_THAT(Story(id), ElementsAre("accepted", "verdict")) << "its last 100 ms were not vouched for";
+  Advance(absl::Milliseconds(200));
+  Report("g", now() - absl::Milliseconds(100));
+  EXPECT_EQ(WaitForEvents(*queue_, "ann", id).back().timing_settled().warning(), "");
 }
 
 TEST_F(ExclusionTest, AnExclusionInTimeTakesThePlaceOfTheSettlement) {

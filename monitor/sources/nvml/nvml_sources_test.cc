@@ -222,7 +222,7 @@ TEST_F(NvmlTest, ProcessThatIsNotOursIsForeignAtTheSecondReading) {
   Script("gpu GPU-a processes=" + std::to_string(stranger) + "," + std::to_string(getpid()) + "\n");
   const auto ours = std::make_shared<OurProcesses>();
   const auto source = States(ours);
-  EXPECT_EQ(Read(*source, "GPU-a")["gpu.foreign_processes"], 0) << "it may be ours and just begun";
+  EXPECT_EQ(Read(*source, "GPU-a").count("gpu.foreign_processes"), 0u) << "it may be ours and just begun";
   EXPECT_EQ(Read(*source, "GPU-a")["gpu.foreign_processes"], 1);
   ours->Set(1, {stranger});
   EXPECT_EQ(Read(*source, "GPU-a")["gpu.foreign_processes"], 0);

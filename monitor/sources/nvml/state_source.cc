@@ -110,8 +110,9 @@ class StateSource : public Source {
     reader.Add("gpu.pcie_replay_total", count);
   }
 
-  // A process that has just begun may be ours without our knowing yet; one that stays without being ours is
-  // not. Whether there are any that are not ours.
+  // A process that has just begun may be ours without our knowing yet; one that is there at the next reading without
+  // being ours is not. Between the two nothing is said, so that the last good word is that of before it came. Whether
+  // there are any that are not ours.
   bool ReadProcesses(Reader& reader, Memory& memory) {
     constexpr unsigned kMost = 256;
     Process processes[kMost];
@@ -127,7 +128,10 @@ class StateSource : public Source {
       if (memory.suspected.count(pid) != 0) foreign.push_back(absl::StrCat(ours_->NameOf(pid), "[", pid, "]"));
     }
     memory.suspected = std::move(strangers);
-    reader.Add("gpu.foreign_processes", static_cast<double>(foreign.size()), absl::StrJoin(foreign, " "));
+    const bool undecided = foreign.empty() && !memory.suspected.empty();
+    if (!undecided) {
+      reader.Add("gpu.foreign_processes", static_cast<double>(foreign.size()), absl::StrJoin(foreign, " "));
+    }
     return !memory.suspected.empty();
   }
 
