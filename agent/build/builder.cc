@@ -5,6 +5,7 @@
 #include "agent/build/local_verdict.h"
 #include "agent/build/toolchain.h"
 #include "agent/capture/plan/capture.h"
+#include "agent/interop/triton/build_triton.h"
 #include "common/base/status_macros.h"
 #include "common/bundle/bundle.h"
 
@@ -75,6 +76,32 @@ absl::StatusOr<BuiltBundle> Finish(const CompiledCandidate& compiled, const capt
   return built;
 }
 
+absl::StatusOr<BuiltBundle> FinishTriton(const BuildInput& input, const TritonCandidate& candidate) {
+  v1::Bundle bundle;
+  *bundle.mutable_compilation() = candidate.compilation;
+  bundle.set_cubin(candidate.cubin);
+  bundle.set_ptx(candidate.ptx);
+  for (const v1::KernelFacts& facts : candidate.kernels) *bundle.add_kernels() = Canonical(facts);
+  // As line tables name it, whatever the file is called here.
+  *bundle.add_sources() = input.sources.front();
+  bundle.mutable_sources(0)->set_path("kernel.py");
+  bundle.set_source_sha256(SourceDigest(bundle.sources()));
+  bundle.mutable_plans()->Add(candidate.plans.begin(), candidate.plans.end());
+  BuiltBundle built;
+  ASSIGN_OR_RETURN(built.bytes, SerializeBundle(std::move(bundle)));
+  ASSIGN_OR_RETURN(built.bundle, ParseBundle(built.bytes));
+  built.kernels = candidate.kernels;
+  built.compile_time = candidate.compile_time;
+  built.capture_time = candidate.capture_time;
+  if (!candidate.sass_families_missing.empty())
+    built.warnings.push_back(absl::StrCat("SASS families are unknown: ", candidate.sass_families_missing));
+  for (const v1::LaunchPlan& plan : built.bundle.plans()) {
+    for (const std::string& warning : plan.warnings())
+      built.warnings.push_back(absl::StrCat(plan.workload(), ": ", warning));
+  }
+  return built;
+}
+
 // Takes out what failed behind the first `required` ones; answers what to say about it.
 std::vector<std::string> DropUnwelcome(size_t required, capture::CaptureResult& captured) {
   std::vector<std::string> warnings;
@@ -102,6 +129,8 @@ absl::StatusOr<std::unique_ptr<Builder>> Builder::Make(const Settings& settings,
   builder->abi_ = ParseAbi(settings.Text("abi"));
   if (settings.Text("profile") == "lenient") builder->profile_ = v1::CAPTURE_PROFILE_LENIENT;
   builder->device_model_ = settings.Text("device");
+  builder->triton_environment_ = settings.Text("triton_venv");
+  builder->autotune_config_ = static_cast<uint32_t>(settings.Count("autotune_config"));
   const std::string& table = settings.Text("device_table");
   if (table.empty()) return builder;
   ASSIGN_OR_RETURN(builder->device_table_, capture::DeviceTable::Load({table}));
@@ -109,6 +138,7 @@ absl::StatusOr<std::unique_ptr<Builder>> Builder::Make(const Settings& settings,
 }
 
 absl::StatusOr<BuildOutcome> Builder::Build(const BuildInput& input, const BuildListener& listener) const {
+  if (IsTritonCandidate(input.sources)) return BuildFromTriton(input, listener);
   const absl::Time begin = absl::Now();
   ASSIGN_OR_RETURN(CompileOutcome outcome, Compile(input, listener));
   if (auto* verdict = std::get_if<v1::Verdict>(&outcome)) {
@@ -165,6 +195,33 @@ absl::StatusOr<BuildOutcome> Builder::Capture(const BuildInput& input, const Com
   ASSIGN_OR_RETURN(BuiltBundle built, Finish(compiled, *captured));
   built.warnings.insert(built.warnings.end(), unwelcome.begin(), unwelcome.end());
   return BuildOutcome(std::move(built));
+}
+
+absl::StatusOr<BuildOutcome> Builder::BuildFromTriton(const BuildInput& input, const BuildListener& listener) const {
+  const absl::Time begin = absl::Now();
+  const capture::DeviceTable& table = device_table_.has_value() ? *device_table_ : capture::DeviceTable::BuiltIn();
+  TritonRequest request;
+  request.source = input.sources.front().content();
+  request.arch = arch_;
+  request.workloads = input.workloads;
+  request.toolchain = compiler_.toolchain;
+  request.timeout = compiler_.timeout;
+  request.unsandboxed = compiler_.unsandboxed;
+  request.autotune_config = autotune_config_;
+  ASSIGN_OR_RETURN(request.installation, FindTriton(triton_environment_));
+  ASSIGN_OR_RETURN(request.device, table.Find(device_model_, arch_));
+  listener.on_begin("compile", absl::StrCat(Summary(input.sources), " by Triton for ", arch_));
+  absl::StatusOr<TritonOutcome> outcome = BuildTriton(request);
+  if (!outcome.ok()) return WithSandboxAdvice(outcome.status());
+  auto* verdict = std::get_if<v1::Verdict>(&*outcome);
+  listener.on_end(verdict == nullptr ? "passed" : "failed", "");
+  if (verdict == nullptr) return FinishTriton(input, std::get<TritonCandidate>(*outcome));
+  const bool captured = verdict->stage() == v1::STAGE_CAPTURE;
+  const absl::Duration wall = absl::Now() - begin;
+  CompleteLocalVerdict(input.workloads.front(),
+                       {captured ? absl::ZeroDuration() : wall, captured ? wall : absl::ZeroDuration()}, absl::Now(),
+                       *verdict);
+  return BuildOutcome(std::move(*verdict));
 }
 
 }  // namespace sassay::agent

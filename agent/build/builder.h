@@ -47,7 +47,7 @@ struct BuildInput {
   std::vector<std::string> defines;
   // At least one.
   std::vector<v1::Workload> workloads;
-  // Captured too where the candidate accepts them; a warning says where not.
+  // Captured too where the candidate accepts them; a warning says where not. Not for Triton candidates.
   std::vector<v1::Workload> welcome;
 };
 
@@ -61,7 +61,8 @@ struct BuildListener {
                                                                                        absl::string_view) {};
 };
 
-// Compiles sources once and captures them for every workload.
+// Compiles sources once and captures them for every workload. One Python file is a Triton candidate, and needs the
+// Triton that deploy/install_triton.sh installs (FAILED_PRECONDITION says so).
 //
 // Life cycle: made once from settings; immutable. Threads: Build from any number at once; who bounds them is the
 // caller. CancelEveryRun (common/process) ends every build. Failure: the machine's or the caller's trouble as a Status;
@@ -79,6 +80,7 @@ class Builder {
   absl::StatusOr<CompileOutcome> Compile(const BuildInput& input, const BuildListener& listener) const;
   absl::StatusOr<BuildOutcome> Capture(const BuildInput& input, const CompiledCandidate& compiled,
                                        const BuildListener& listener) const;
+  absl::StatusOr<BuildOutcome> BuildFromTriton(const BuildInput& input, const BuildListener& listener) const;
 
   CompilerOptions compiler_;
   std::string arch_;
@@ -86,6 +88,8 @@ class Builder {
   v1::CaptureProfile profile_ = v1::CAPTURE_PROFILE_STRICT;
   std::string device_model_;
   std::optional<capture::DeviceTable> device_table_;
+  std::string triton_environment_;
+  uint32_t autotune_config_ = 0;
 };
 
 }  // namespace sassay::agent

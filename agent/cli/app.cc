@@ -36,12 +36,14 @@ constexpr char kFooter[] =
 
 void AddCommands(CLI::App& root, Invocation& invocation) {
   AddCompileCommand(root, invocation);
+  AddImportCommand(root, invocation);
   AddInspectCommand(root, invocation);
   AddSubmitCommand(root, invocation);
   AddAttachCommand(root, invocation);
   AddCancelCommand(root, invocation);
   AddReplayCommand(root, invocation);
   AddReportCommand(root, invocation);
+  AddTritonCommand(root, invocation);
   AddWorkloadsCommand(root, invocation);
   AddExplainCommand(root, invocation);
   AddRunCommand(root, invocation);

@@ -253,8 +253,10 @@ absl::Status CheckSources(const std::vector<SourceFile>& sources) {
     }
     RETURN_IF_ERROR(CheckUtf8(source));
   }
+  if (sources.size() == 1 && absl::EndsWith(sources.front().path(), ".py")) return absl::OkStatus();
   if (std::none_of(sources.begin(), sources.end(), [](const auto& s) { return IsCompiled(s.path()); })) {
-    return absl::InvalidArgumentError("nothing to compile: expected a .cu (or .cpp, .cc, .cxx) file");
+    return absl::InvalidArgumentError(
+        "nothing to compile: expected a .cu (or .cpp, .cc, .cxx) file, or one .py file with Triton kernels");
   }
   return absl::OkStatus();
 }

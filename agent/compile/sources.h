@@ -23,6 +23,7 @@ struct SourceLimits {
 //     quotes come along, and theirs;
 //   * one folder: every file in it (and below) that looks like source (.cu .cuh .h .hpp .hh .inc .inl .cpp .cc .cxx
 //   .ptx);
+//   * one Python file with Triton kernels (agent/interop/triton);
 //   * one FlashInfer solution JSON ({"spec": …, "sources": [{"path", "content"}]}).
 // Sorted by path. NOT_FOUND, INVALID_ARGUMENT naming the file.
 absl::StatusOr<std::vector<sassay::v1::SourceFile>> LoadSources(const std::vector<std::string>& paths,

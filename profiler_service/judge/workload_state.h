@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/workload/catalog.h"
-#include "profiler_service/judge/inputs/safetensors.h"
+#include "common/workload/safetensors.h"
 #include "profiler_service/judge/numerics/compare.h"
 #include "profiler_service/judge/reference/reference.h"
 #include "sassay/v1/workload.pb.h"

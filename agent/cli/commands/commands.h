@@ -15,6 +15,7 @@ void AddDatasetCommand(CLI::App& root, Invocation& invocation);
 void AddDoctorCommand(CLI::App& root, Invocation& invocation);
 void AddExplainCommand(CLI::App& root, Invocation& invocation);
 void AddExportCommand(CLI::App& root, Invocation& invocation);
+void AddImportCommand(CLI::App& root, Invocation& invocation);
 void AddInspectCommand(CLI::App& root, Invocation& invocation);
 void AddKnowledgeCommand(CLI::App& root, Invocation& invocation);
 void AddModelCommand(CLI::App& root, Invocation& invocation);
@@ -22,6 +23,7 @@ void AddReplayCommand(CLI::App& root, Invocation& invocation);
 void AddReportCommand(CLI::App& root, Invocation& invocation);
 void AddRunCommand(CLI::App& root, Invocation& invocation);
 void AddSubmitCommand(CLI::App& root, Invocation& invocation);
+void AddTritonCommand(CLI::App& root, Invocation& invocation);
 void AddWorkloadsCommand(CLI::App& root, Invocation& invocation);
 
 }  // namespace sassay::agent

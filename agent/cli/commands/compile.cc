@@ -6,6 +6,7 @@
 #include "agent/build/workload_names.h"
 #include "agent/cli/build/candidate.h"
 #include "agent/cli/commands/commands.h"
+#include "agent/cli/commands/compile_candidate.h"
 #include "agent/cli/session.h"
 #include "agent/render/reports.h"
 #include "agent/submit/rpc_error.h"
@@ -15,11 +16,6 @@
 
 namespace sassay::agent {
 namespace {
-
-struct CompileArguments {
-  CandidateArguments candidate;
-  std::string output;
-};
 
 absl::StatusOr<std::vector<v1::Workload>> ResolveAll(Session& session) {
   const Settings& settings = session.settings();
@@ -84,7 +80,9 @@ int Write(Session& session, const BuiltBundle& built, const std::string& path) {
   return kExitCorrect;
 }
 
-int Compile(Session& session, const CompileArguments& arguments) {
+}  // namespace
+
+int CompileCandidate(Session& session, const CompileArguments& arguments) {
   if (IsBundle(arguments.candidate)) {
     return session.Fail(absl::InvalidArgumentError(
         absl::StrCat(arguments.candidate.paths.front(),
@@ -98,8 +96,6 @@ int Compile(Session& session, const CompileArguments& arguments) {
   if (const auto* verdict = std::get_if<v1::Verdict>(&*outcome)) return session.AnswerVerdict(*verdict);
   return Write(session, std::get<BuiltBundle>(*outcome), OutputPath(arguments));
 }
-
-}  // namespace
 
 void AddCompileCommand(CLI::App& root, Invocation& invocation) {
   CLI::App* command = root.add_subcommand("compile", "Compiles and captures a candidate into a bundle; needs no GPU");
@@ -125,7 +121,7 @@ void AddCompileCommand(CLI::App& root, Invocation& invocation) {
       "\n"
       "Exit status 0 if a bundle was written, 1 if the candidate does not compile or cannot be captured.");
   command->callback([&invocation, arguments] {
-    invocation.action = [arguments](Session& session) { return Compile(session, *arguments); };
+    invocation.action = [arguments](Session& session) { return CompileCandidate(session, *arguments); };
   });
 }
 

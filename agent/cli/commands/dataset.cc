@@ -6,11 +6,20 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "agent/build/builder.h"
+#include "agent/build/workload_names.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
+#include "agent/dataset/teacher.h"
+#include "agent/models/factory.h"
 #include "agent/render/text.h"
+#include "agent/rollout/service_judge.h"
+#include "agent/submit/from_settings.h"
+#include "agent/submit/interrupt.h"
 #include "agent/submit/rpc_error.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/bundle/bundle.h"
 #include "sassay/v1/agent.pb.h"
 
 namespace sassay::agent {
@@ -22,6 +31,8 @@ struct DatasetArguments {
   std::string output;
   std::string turns;
   DatasetOptions options;
+  std::string teacher;
+  std::string reasoning_model;
 };
 
 const std::map<std::string, LossMark> kLossMarks = {{"loss", LossMark::kLoss}, {"weight", LossMark::kWeight}};
@@ -45,7 +56,98 @@ absl::Status ParseTurns(const std::string& text, DatasetOptions& options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::DatasetResult> Make(Session& session, DatasetArguments& arguments) {
+// Repairs that a teacher proposes are judged as any candidate is: compiled and captured here, run by the service.
+class RepairJudge {
+ public:
+  static absl::StatusOr<std::unique_ptr<RepairJudge>> Make(Session& session) {
+    std::unique_ptr<RepairJudge> judge(new RepairJudge);
+    ASSIGN_OR_RETURN(judge->catalog_, LoadCatalog(session.settings()));
+    ASSIGN_OR_RETURN(judge->builder_, Builder::Make(session.settings(), session.terminal().environment));
+    ASSIGN_OR_RETURN(judge->connection_, session.Connect());
+    ServiceJudgeOptions options;
+    options.max_bundle_bytes = BundleLimits().max_bytes;
+    options.retry = RetryPolicyFrom(session.settings());
+    ASSIGN_OR_RETURN(options.request, MakeRequest(session.settings(), ""));
+    judge->judge_ = std::make_unique<ServiceJudge>(*judge->builder_, *judge->connection_, std::move(options));
+    return judge;
+  }
+
+  absl::StatusOr<v1::Verdict> Run(const JudgeRequest& request, Stopper& stopper) {
+    ASSIGN_OR_RETURN(const v1::Workload workload, ResolveWorkload(catalog_, request.workload));
+    JudgeJob job;
+    job.workload = &workload;
+    job.source = request.source;
+    job.source_name = request.language == "triton" ? "kernel.py" : "kernel.cu";
+    // The same repair again is the same submission.
+    job.request_id =
+        absl::StrCat("dataset-", Sha256Hex(absl::StrCat(request.workload, "\n", request.source)).substr(0, 40));
+    ASSIGN_OR_RETURN(Judgement judgement, judge_->Run(job, {}, stopper));
+    if (judgement.verdict.status() == v1::VERDICT_STATUS_INFRA_ERROR)
+      return absl::UnavailableError(absl::StrCat("the service could not judge a repair: ", judgement.verdict.reason()));
+    return std::move(judgement.verdict);
+  }
+
+ private:
+  RepairJudge() = default;
+  WorkloadCatalog catalog_;
+  std::unique_ptr<Builder> builder_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<ServiceJudge> judge_;
+};
+
+// The models that a data set asks, and what judges their repairs; none of it where nobody is asked.
+class Helpers {
+ public:
+  static absl::StatusOr<std::unique_ptr<Helpers>> Make(Session& session, const DatasetArguments& arguments,
+                                                       const DatasetPaths& paths,
+                                                       const std::map<std::string, std::string>& flags,
+                                                       Stopper& stopper) {
+    std::unique_ptr<Helpers> helpers(new Helpers);
+    TeacherOptions options;
+    options.teacher_name = arguments.teacher;
+    options.reasoning_name = arguments.reasoning_model;
+    options.cache = paths.cache;
+    options.parallel = static_cast<uint32_t>(std::max<uint64_t>(1, session.settings().Count("parallel")));
+    ASSIGN_OR_RETURN(options.sampling, SamplingFrom(session.settings()));
+    if (!arguments.teacher.empty()) {
+      ASSIGN_OR_RETURN(helpers->teacher_model_, Open(session, flags, arguments.teacher));
+      ASSIGN_OR_RETURN(helpers->judge_, RepairJudge::Make(session));
+      options.judge = [judge = helpers->judge_.get(), &stopper](const JudgeRequest& request) {
+        return judge->Run(request, stopper);
+      };
+    }
+    if (!arguments.reasoning_model.empty()) {
+      ASSIGN_OR_RETURN(helpers->reasoning_model_, Open(session, flags, arguments.reasoning_model));
+    }
+    options.teacher = helpers->teacher_model_.get();
+    options.reasoning_model = helpers->reasoning_model_.get();
+    helpers->teacher_ = std::make_unique<Teacher>(std::move(options));
+    return helpers;
+  }
+
+  Teacher& teacher() { return *teacher_; }
+
+ private:
+  Helpers() = default;
+
+  // The command's settings with another model.
+  static absl::StatusOr<std::unique_ptr<Model>> Open(Session& session, std::map<std::string, std::string> flags,
+                                                     const std::string& model) {
+    flags["model"] = model;
+    const Terminal& terminal = session.terminal();
+    ASSIGN_OR_RETURN(const Settings settings,
+                     Settings::Resolve({std::move(flags), terminal.environment, terminal.working_directory}));
+    return OpenModel(settings, terminal.environment);
+  }
+
+  std::unique_ptr<Model> teacher_model_;
+  std::unique_ptr<Model> reasoning_model_;
+  std::unique_ptr<RepairJudge> judge_;
+  std::unique_ptr<Teacher> teacher_;
+};
+
+absl::StatusOr<v1::DatasetResult> Make(Session& session, DatasetArguments& arguments,
+                                       const std::map<std::string, std::string>& flags) {
   DatasetOptions& options = arguments.options;
   options.kind = arguments.kind == "fixit" ? DatasetKind::kFixit : DatasetKind::kKernelGen;
   RETURN_IF_ERROR(ParseTurns(arguments.turns, options));
@@ -58,7 +160,14 @@ absl::StatusOr<v1::DatasetResult> Make(Session& session, DatasetArguments& argum
   session.progress().End("passed");
   const DatasetPaths paths(arguments.output);
   Stopper stopper;
-  ASSIGN_OR_RETURN(const Dataset dataset, MakeDataset(runs, options, paths, nullptr, stopper));
+  const InterruptHandler interrupts([&stopper](int) { stopper.Stop(); });
+  std::unique_ptr<Helpers> helpers;
+  if (!arguments.teacher.empty() || !arguments.reasoning_model.empty()) {
+    ASSIGN_OR_RETURN(helpers, Helpers::Make(session, arguments, paths, flags, stopper));
+    session.progress().Begin("ask", arguments.teacher.empty() ? arguments.reasoning_model : arguments.teacher);
+  }
+  Teacher* teacher = helpers == nullptr ? nullptr : &helpers->teacher();
+  ASSIGN_OR_RETURN(const Dataset dataset, MakeDataset(runs, options, paths, teacher, stopper));
   RETURN_IF_ERROR(WriteDataset(dataset, paths, !options.hold_out.empty()));
   v1::DatasetResult result;
   result.set_path(paths.train.string());
@@ -79,8 +188,8 @@ std::string Text(const v1::DatasetResult& result, const Style& style) {
   return absl::StrCat(text, style.Good("wrote"), " ", PrintableLine(result.card_path()), "\n");
 }
 
-int RunDataset(Session& session, DatasetArguments& arguments) {
-  const absl::StatusOr<v1::DatasetResult> result = Make(session, arguments);
+int RunDataset(Session& session, DatasetArguments& arguments, const std::map<std::string, std::string>& flags) {
+  const absl::StatusOr<v1::DatasetResult> result = Make(session, arguments, flags);
   if (!result.ok()) return session.Fail(result.status());
   session.Answer(*result, Text(*result, session.style()));
   return kExitCorrect;
@@ -132,19 +241,32 @@ void AddDatasetCommand(CLI::App& root, Invocation& invocation) {
   command->add_option("-o,--output", arguments->output, "file to write; its card lies beside it")
       ->required()
       ->type_name("OUT.jsonl");
+  command->add_option(
+      "--teacher", arguments->teacher,
+      "fixit: model that repairs failures which no later turn repaired; the service verifies each repair");
+  command->add_option("--reasoning-model", arguments->reasoning_model,
+                      "model that writes the reasoning where a record has none");
   AddFilters(*command, *arguments);
   AddShape(*command, *arguments);
+  AddSettingFlags(
+      *command, invocation,
+      {"endpoint", "provider", "api_key_file", "model_ca_file", "temperature", "max_tokens", "reasoning_effort",
+       "parallel", "arch", "definitions", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"
       "  mini-ptx-agent dataset kernelgen runs/a runs/b -o kernelgen.jsonl --require-target\n"
       "  mini-ptx-agent dataset fixit runs/a -o fixit.jsonl --errors NVCC_ERROR,PTXAS_ERROR --turns 0-3 --cap 200\n"
       "  mini-ptx-agent dataset fixit runs/* -o fixit.jsonl --hold-out '_d256/' --loss-mark weight\n"
+      "  mini-ptx-agent dataset fixit runs/a -o fixit.jsonl --teacher big-model --endpoint https://llm.example.com/v1\n"
       "\n"
       "Excluded, unscorable and infrastructure turns are never in. The same runs and options give the same bytes.\n"
+      "Answers of --teacher and --reasoning-model are kept in OUT.answers and are not paid for twice.\n"
       "OUT.card.md and OUT.card.json say what is in the files and what was left out.");
   command->callback([&invocation, arguments] {
-    invocation.action = [arguments](Session& session) { return RunDataset(session, *arguments); };
+    invocation.action = [arguments, &invocation](Session& session) {
+      return RunDataset(session, *arguments, invocation.flags);
+    };
   });
 }
 

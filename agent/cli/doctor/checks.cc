@@ -9,6 +9,7 @@
 #include "agent/build/toolchain.h"
 #include "agent/build/workload_names.h"
 #include "agent/capture/devices/device_table.h"
+#include "agent/interop/triton/installation.h"
 #include "agent/submit/calls.h"
 #include "common/sandbox/sandbox.h"
 
@@ -54,6 +55,13 @@ void CheckToolchain(const Settings& settings, v1::DoctorReport& report) {
       Tool("nvdisasm", toolchain->nvdisasm, v1::Check::OPTIONAL_MISSING, "bundles do not show static SASS families");
   *report.add_checks() = Tool("tvm-ffi", toolchain->tvm_ffi_include, v1::Check::OPTIONAL_MISSING,
                               "candidates with a tvm-ffi entry do not compile");
+}
+
+v1::Check CheckTriton(const Settings& settings) {
+  const absl::StatusOr<TritonInstallation> triton = FindTriton(settings.Text("triton_venv"));
+  if (triton.ok()) return Ok("triton", absl::StrCat(triton->version, " in ", triton->site_packages));
+  return Lacking("triton", v1::Check::OPTIONAL_MISSING, "not installed", "Triton candidates are not compiled",
+                 "bash deploy/install_triton.sh");
 }
 
 v1::Check CheckSandbox(const Settings& settings) {
@@ -134,6 +142,7 @@ v1::Check CheckCapture() {
 v1::DoctorReport Examine(const Session& session) {
   v1::DoctorReport report;
   CheckToolchain(session.settings(), report);
+  *report.add_checks() = CheckTriton(session.settings());
   *report.add_checks() = CheckSandbox(session.settings());
   *report.add_checks() = CheckCapture();
   *report.add_checks() = CheckWorkloads(session.settings());

@@ -1,11 +1,11 @@
-#include "profiler_service/judge/inputs/safetensors.h"
+#include "common/workload/safetensors.h"
 
 #include <cstring>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace sassay::judge {
+namespace sassay {
 namespace {
 
 using testing::HasSubstr;
@@ -63,5 +63,19 @@ TEST(Safetensors, TrustsNoLengthAndNoOffset) {
   }
 }
 
+TEST(Safetensors, WhatIsWrittenIsReadAgain) {
+  const std::string file = File(kGood, "abcdefghijk");
+  const auto tensors = ParseSafetensors(file);
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  const std::string written = SerializeSafetensors(*tensors);
+  const auto again = ParseSafetensors(written);
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_EQ(again->size(), 2u);
+  EXPECT_EQ(again->at("x").dtype, sassay::v1::DTYPE_FLOAT32);
+  EXPECT_THAT(again->at("x").shape, testing::ElementsAre(2, 1));
+  EXPECT_EQ(again->at("x").bytes, "abcdefgh");
+  EXPECT_EQ(again->at("y").bytes, "ijk");
+}
+
 }  // namespace
-}  // namespace sassay::judge
+}  // namespace sassay

@@ -1,4 +1,4 @@
-#include "profiler_service/judge/inputs/safetensors.h"
+#include "common/workload/safetensors.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,9 +8,8 @@
 #include "common/base/status_macros.h"
 #include "common/workload/definition.h"
 #include "nlohmann/json.hpp"
-#include "profiler_service/judge/numerics/element.h"
 
-namespace sassay::judge {
+namespace sassay {
 namespace {
 
 using nlohmann::json;
@@ -19,7 +18,7 @@ using sassay::v1::DType;
 constexpr uint64_t kMaxHeaderBytes = 16 << 20;
 constexpr int64_t kMaxExtent = int64_t{1} << 31;
 
-DType TypeFromName(const std::string& name) {
+const std::map<std::string, DType>& StoredTypes() {
   static const auto* const kTypes = new std::map<std::string, DType>{{"F64", sassay::v1::DTYPE_FLOAT64},
                                                                      {"F32", sassay::v1::DTYPE_FLOAT32},
                                                                      {"F16", sassay::v1::DTYPE_FLOAT16},
@@ -32,8 +31,18 @@ DType TypeFromName(const std::string& name) {
                                                                      {"BOOL", sassay::v1::DTYPE_BOOL},
                                                                      {"F8_E4M3", sassay::v1::DTYPE_FLOAT8_E4M3FN},
                                                                      {"F8_E5M2", sassay::v1::DTYPE_FLOAT8_E5M2}};
-  const auto found = kTypes->find(name);
-  return found == kTypes->end() ? sassay::v1::DTYPE_UNSPECIFIED : found->second;
+  return *kTypes;
+}
+
+DType TypeFromName(const std::string& name) {
+  const auto found = StoredTypes().find(name);
+  return found == StoredTypes().end() ? sassay::v1::DTYPE_UNSPECIFIED : found->second;
+}
+
+std::string StoredTypeName(DType dtype) {
+  for (const auto& [name, type] : StoredTypes())
+    if (type == dtype) return name;
+  return "";
 }
 
 absl::Status Malformed(absl::string_view what) {
@@ -115,4 +124,21 @@ absl::StatusOr<std::string> TakeTensor(const std::map<std::string, StoredTensor>
   return std::string(tensor.bytes);
 }
 
-}  // namespace sassay::judge
+std::string SerializeSafetensors(const std::map<std::string, StoredTensor>& tensors) {
+  json header = json::object();
+  std::string data;
+  for (const auto& [name, tensor] : tensors) {
+    header[name] = {{"dtype", StoredTypeName(tensor.dtype)},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};
+    absl::StrAppend(&data, tensor.bytes);
+  }
+  std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const uint64_t size = text.size();
+  std::string file(sizeof(size), '\0');
+  std::memcpy(file.data(), &size, sizeof(size));
+  return absl::StrCat(file, text, data);
+}
+
+}  // namespace sassay

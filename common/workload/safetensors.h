@@ -1,6 +1,6 @@
 // Golden tensors: the safetensors format (an 8-byte little-endian header length, a JSON header, then raw bytes).
-#ifndef SASSAY_PROFILER_SERVICE_JUDGE_INPUTS_SAFETENSORS_H_
-#define SASSAY_PROFILER_SERVICE_JUDGE_INPUTS_SAFETENSORS_H_
+#ifndef SASSAY_COMMON_WORKLOAD_SAFETENSORS_H_
+#define SASSAY_COMMON_WORKLOAD_SAFETENSORS_H_
 
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "sassay/v1/workload.pb.h"
 
-namespace sassay::judge {
+namespace sassay {
 
 struct StoredTensor {
   sassay::v1::DType dtype = sassay::v1::DTYPE_UNSPECIFIED;
@@ -28,6 +28,9 @@ absl::StatusOr<std::map<std::string, StoredTensor>> ParseSafetensors(absl::strin
 absl::StatusOr<std::string> TakeTensor(const std::map<std::string, StoredTensor>& tensors,
                                        const sassay::v1::TensorSpec& spec);
 
-}  // namespace sassay::judge
+// A file of these tensors, in the order of their names; what ParseSafetensors reads.
+std::string SerializeSafetensors(const std::map<std::string, StoredTensor>& tensors);
 
-#endif  // SASSAY_PROFILER_SERVICE_JUDGE_INPUTS_SAFETENSORS_H_
+}  // namespace sassay
+
+#endif  // SASSAY_COMMON_WORKLOAD_SAFETENSORS_H_

@@ -1,0 +1,3 @@
+"""Versions as host code may ask for them."""
+cuda = "13.0"
+hip = None
