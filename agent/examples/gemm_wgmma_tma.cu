@@ -1,5 +1,4 @@
-// expect: INFRA_ERROR EMULATOR_LACKS workload=gemm_n256_k256/M=256
-// on cuda: CORRECT OK
+// expect: CORRECT OK workload=gemm_n256_k256/M=256
 //
 // C = A * B^T by Hopper's own means: TMA brings the tiles, mbarriers say when, wgmma multiplies. Workload:
 // gemm_n256_k256/M=256 (any M).

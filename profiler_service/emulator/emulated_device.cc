@@ -13,6 +13,7 @@
 #include "common/base/steady_time.h"
 #include "common/demangle/demangle.h"
 #include "profiler_service/device/poison.h"
+#include "profiler_service/emulator/descriptor/tensor_geometry.h"
 #include "profiler_service/emulator/explain.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/pace/estimate.h"
@@ -67,6 +68,26 @@ uint64_t TensorMemoryBytes(const Program& program) {
   return used ? kTensorMemoryBytes : 0;
 }
 Extent ToExtent(const sassay::v1::Dim3& dim) { return Extent{dim.x(), dim.y(), dim.z()}; }
+
+// As the launch asks, or as the kernel was compiled for.
+Extent ClusterOf(const Code& kernel, const device::Launch& launch) {
+  if (Count3(launch.cluster) != 0) return ToExtent(launch.cluster);
+  const auto& required = kernel.source->required_cluster;
+  const auto extent = [&](size_t d) { return d < required.size() ? std::max(required[d], 1u) : 1; };
+  return Extent{extent(0), extent(1), extent(2)};
+}
+
+absl::Status CheckCluster(const Code& kernel, const device::Launch& launch) {
+  constexpr uint64_t kMostBlocks = 16;  // with cudaFuncAttributeNonPortableClusterSizeAllowed; 8 without
+  const Extent cluster = ClusterOf(kernel, launch);
+  const auto& grid = launch.grid;
+  if (cluster.count() > kMostBlocks) {
+    return absl::InvalidArgumentError(absl::StrCat("clusters of ", cluster.count(), " blocks; at most ", kMostBlocks));
+  }
+  if (grid.x() % cluster.x == 0 && grid.y() % cluster.y == 0 && grid.z() % cluster.z == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("grid ", Triple(grid), " is no multiple of the cluster ", cluster.x,
+                                                 "x", cluster.y, "x", cluster.z));
+}
 
 }  // namespace
 
@@ -201,7 +222,7 @@ absl::StatusOr<device::SymbolRegion> EmulatedDevice::Symbol(absl::string_view na
 
 absl::StatusOr<std::array<char, 128>> EmulatedDevice::EncodeTensorMap(const sassay::v1::TensorMap& map,
                                                                       device::DeviceAddress base) {
-  return absl::UnimplementedError("emulator lacks tensor maps");
+  return EncodeTensorGeometry(map, base);
 }
 
 absl::StatusOr<const Code*> EmulatedDevice::CheckLaunch(const device::Launch& launch) const {
@@ -239,9 +260,7 @@ absl::StatusOr<const Code*> EmulatedDevice::CheckLaunch(const device::Launch& la
                                                    " threads a block (__launch_bounds__), the launch has ",
                                                    Count3(block)));
   }
-  uint64_t cluster = std::max<uint64_t>(Count3(launch.cluster), 1);
-  for (const uint32_t extent : kernel.source->required_cluster) cluster *= extent;
-  if (cluster > 1) return absl::UnimplementedError("emulator lacks clusters of more than one block");
+  RETURN_IF_ERROR(CheckCluster(kernel, launch));
   if (launch.arguments.size() != kernel.parameters.size()) {
     return absl::InvalidArgumentError(absl::StrCat(ShortKernelName(launch.kernel), " has ", kernel.parameters.size(),
                                                    " parameters, ", launch.arguments.size(), " were given"));
@@ -310,6 +329,7 @@ absl::Status EmulatedDevice::Run(const device::Launch& launch, absl::Time deadli
   context.memory = &memory_;
   context.grid = ToExtent(launch.grid);
   context.block = ToExtent(launch.block);
+  context.cluster = ClusterOf(*kernel, launch);
   context.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   context.checked = mode_ == sassay::worker::RUN_MODE_CHECKED;
   context.counted = mode_ == sassay::worker::RUN_MODE_COUNTED;

@@ -1,5 +1,4 @@
-// expect: INFRA_ERROR EMULATOR_LACKS workload=gemm_n7168_k5120/M=8
-// on cuda: CORRECT OK
+// expect: CORRECT OK workload=gemm_n7168_k5120/M=8
 // at least 0.85 of the library's speed: gemm_n7168_k5120/M=8192
 //
 // C = A * B^T at the speed of the library: TMA brings tiles, wgmma multiplies them, warps specialise.

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/demangle/demangle.h"
-#include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/cluster.h"
 #include "profiler_service/emulator/exec/private_pages.h"
 #include "profiler_service/emulator/exec/racing.h"
 
@@ -21,6 +21,7 @@ struct Target {
   uint8_t* host = nullptr;
   uint8_t* unwritten = nullptr;
   bool shared = false, global = false, input = false;
+  Block* block = nullptr;  // whose shared memory it is
   VerdictCode code = sassay::v1::VERDICT_CODE_UNSPECIFIED;
   std::string buffer;
   std::string what;  // "C (131072 bytes)"
@@ -41,7 +42,7 @@ class Resolver {
   void Resolve(int lane, uint64_t address, Target& target) {
     switch (facts_.space) {
       case Space::kShared:
-        return ResolveShared(address & 0xffffffff, target);
+        return ResolveShared(address & 0xffffffff, facts_.of_cluster, target);
       case Space::kLocal:
         return ResolveLocal(lane, address, target);
       case Space::kParam:
@@ -80,7 +81,7 @@ class Resolver {
 
  private:
   void ResolveWindow(int lane, uint64_t address, Target& target) {
-    if (address - kSharedWindow < kWindowBytes) return ResolveShared(address - kSharedWindow, target);
+    if (address - kSharedWindow < kWindowBytes) return ResolveShared(address - kSharedWindow, true, target);
     if (address - kLocalWindow < kWindowBytes) return ResolveLocal(lane, address - kLocalWindow, target);
     if (address - kParamWindow < kWindowBytes) return ResolveParameter(address, target);
     ResolveGlobal(address, target);
@@ -150,8 +151,31 @@ class Resolver {
     }
   }
 
-  void ResolveShared(uint64_t address, Target& target) {
-    SharedMemory& shared = block_.shared();
+  // The block that an address of a cluster's shared memory leads to, and the address within it. Null: none, or one that
+  // has ended.
+  Block* OwnerOf(uint64_t& address, bool of_cluster, Target& target) {
+    const uint32_t rank = static_cast<uint32_t>(address >> kRankShift);
+    if (launch_.cluster.count() == 1 || rank == block_.rank() || (rank == 0 && !of_cluster)) {
+      if (launch_.cluster.count() > 1) address &= kRankMask;
+      return &block_;
+    }
+    address &= kRankMask;
+    Cluster& cluster = block_.cluster();
+    if (of_cluster && rank < cluster.size() && !cluster.ended(rank)) return &cluster.block(rank);
+    target.code = sassay::v1::VERDICT_CODE_OOB_SHARED;
+    target.buffer = "shared";
+    target.what =
+        !of_cluster ? absl::StrCat("at an address of block ", rank, " of the cluster, by an access to the block's own")
+        : rank < cluster.size()
+            ? absl::StrCat("in the shared memory of block ", rank, " of the cluster, which has exited")
+            : absl::StrCat("at an address of block ", rank, " of a cluster of ", cluster.size());
+    return nullptr;
+  }
+
+  void ResolveShared(uint64_t address, bool of_cluster, Target& target) {
+    target.block = OwnerOf(address, of_cluster, target);
+    if (target.block == nullptr) return;
+    SharedMemory& shared = target.block->shared();
     const uint64_t offset = address - kSharedBase;
     const uint64_t dynamic = launch_.program->dynamic_shared_base - kSharedBase;
     const uint64_t fixed = launch_.kernel->shared_bytes;
@@ -233,8 +257,8 @@ SharedPlace PlaceInShared(const LaunchContext& launch, uint32_t offset) {
 
 // A race of one lane's access with `other`. False if it need not be described.
 bool PrepareRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t other_thread,
-                 uint32_t other_inst, Misuse& misuse) {
-  misuse.code = sassay::v1::VERDICT_CODE_SHARED_RACE;
+                 uint32_t other_inst, Misuse& misuse, VerdictCode code = sassay::v1::VERDICT_CODE_SHARED_RACE) {
+  misuse.code = code;
   if (!warp.launch().report.Wants(misuse.code, inst.id, warp.block().index())) return false;
   misuse.where = warp.PlaceOf(inst, lane);
   misuse.other = Place{warp.block().index(), other_thread, other_inst};
@@ -245,8 +269,11 @@ bool PrepareRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lan
 }
 
 std::string AccessAt(Warp& warp, const AccessFacts& facts, int lane, uint32_t offset) {
-  return absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes at ", DescribeShared(warp.launch(), offset),
-                      " by thread ", warp.ThreadOf(lane));
+  const absl::string_view verb = !facts.of_unit                     ? Verb(facts.kind)
+                                 : facts.kind == AccessKind::kWrite ? "asynchronous write"
+                                                                    : "asynchronous read";
+  return absl::StrCat(verb, " of ", facts.bytes, " bytes at ", DescribeShared(warp.launch(), offset), " by thread ",
+                      warp.ThreadOf(lane));
 }
 
 void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
@@ -260,10 +287,32 @@ void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane
 void ReportCopyUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset,
                         const CopyMark& copy) {
   Misuse misuse;
-  if (!PrepareRace(warp, inst, facts, lane, copy.thread, copy.inst, misuse)) return;
-  misuse.message =
-      absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous copy by thread ", copy.thread, " at ",
-                   kOtherPlace, " is under way there: thread ", copy.thread, " has not waited for it");
+  const auto code = copy.of_unit ? sassay::v1::VERDICT_CODE_ASYNC_RACE : sassay::v1::VERDICT_CODE_SHARED_RACE;
+  if (!PrepareRace(warp, inst, facts, lane, copy.thread, copy.inst, misuse, code)) return;
+  const std::string reason =
+      copy.of_unit ? "nobody has waited for it" : absl::StrCat("thread ", copy.thread, " has not waited for it");
+  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous copy by thread ",
+                                copy.thread, " at ", kOtherPlace, " is under way there: ", reason);
+  warp.launch().report.Add(std::move(misuse));
+}
+
+void ReportReadUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset,
+                        const CopyMark& read) {
+  Misuse misuse;
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
+  if (!PrepareRace(warp, inst, facts, lane, read.thread, read.inst, misuse, kCode)) return;
+  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous operation of thread ",
+                                read.thread, " at ", kOtherPlace, " still reads there: it has not been waited for");
+  warp.launch().report.Add(std::move(misuse));
+}
+
+void ReportUnfenced(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset,
+                    const Touch& writer) {
+  Misuse misuse;
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
+  if (!PrepareRace(warp, inst, facts, lane, writer.thread, writer.inst, misuse, kCode)) return;
+  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " of what thread ", writer.thread, " stored at ",
+                                kOtherPlace, ", with no fence.proxy.async between");
   warp.launch().report.Add(std::move(misuse));
 }
 
@@ -289,11 +338,15 @@ void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane
   touch.inst = inst.id;
   touch.atomic = facts.atomic;
   touch.changes = changes && facts.is_volatile;
+  touch.of_unit = facts.of_unit;
   Race race;
   const bool raced = facts.kind == AccessKind::kRead ? shared.Read(offset, facts.bytes, touch, race)
                                                      : shared.Write(offset, facts.bytes, touch, race);
   const CopyMark* copy = copies.any() ? copies.AtShared(offset, facts.bytes) : nullptr;
-  if (copy != nullptr) {
+  const CopyMark* read = facts.kind != AccessKind::kRead && copies.any() ? copies.ReadAt(offset, facts.bytes) : nullptr;
+  if (read != nullptr) {
+    ReportReadUnderWay(warp, inst, facts, lane, offset, *read);
+  } else if (copy != nullptr) {
     ReportCopyUnderWay(warp, inst, facts, lane, offset, *copy);
   } else if (raced) {
     ReportRace(warp, inst, facts, lane, offset, race);
@@ -309,8 +362,6 @@ void OrderByGlobal(Warp& warp, const AccessFacts& facts) {
 }
 
 }  // namespace
-
-Block* Lanes::BlockOf(Warp& warp, int lane) const { return &warp.block(); }
 
 std::string DescribeShared(const LaunchContext& launch, uint32_t offset) {
   const SharedPlace place = PlaceInShared(launch, offset);
@@ -329,7 +380,7 @@ void Addresses(Warp& warp, const Operand& base, int64_t displacement, uint64_t (
 
 bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64_t (&addresses)[kLanes], Lanes& lanes) {
   Resolver resolver(warp, inst, facts);
-  lanes.mask = lanes.shared = lanes.global = lanes.inputs = 0;
+  lanes.mask = lanes.shared = lanes.global = lanes.inputs = lanes.remote = 0;
   const uint64_t misaligned = (facts.alignment != 0 ? facts.alignment : facts.bytes) - 1;
   Target target;
   for (uint32_t rest = warp.mask(); rest != 0; rest &= rest - 1) {
@@ -350,14 +401,17 @@ bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64
     lanes.mask |= 1u << lane;
     lanes.at[lane] = target.host;
     lanes.unwritten[lane] = target.unwritten;
+    lanes.block[lane] = target.block;
     lanes.shared |= uint32_t{target.shared} << lane;
+    lanes.remote |= uint32_t{target.shared && target.block != &warp.block()} << lane;
     lanes.global |= uint32_t{target.global} << lane;
     lanes.inputs |= uint32_t{target.input} << lane;
   }
   if (facts.kind != AccessKind::kWrite && (lanes.shared | lanes.global) != 0) warp.NoteRead();
   if (facts.kind != AccessKind::kRead && !facts.tells_changes) warp.block().NoteOutside();
-  if (!warp.checked()) return true;
-  for (uint32_t rest = facts.kind != AccessKind::kWrite ? lanes.shared : 0; rest != 0; rest &= rest - 1) {
+  if (!warp.checked() || facts.quiet) return true;
+  for (uint32_t rest = facts.kind != AccessKind::kWrite ? lanes.shared & ~lanes.remote : 0; rest != 0;
+       rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     NoteShared(warp, inst, facts, lane, lanes.at[lane], false);
   }
@@ -390,7 +444,7 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
       SetRacing(unwritten, false, facts.bytes);
       changes = true;
     }
-    if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
+    if (((lanes.shared & ~lanes.remote) >> lane & 1) != 0 && (changes || facts.atomic))
       NoteShared(warp, inst, facts, lane, lanes.at[lane], changes);
     if ((lanes.inputs >> lane & 1) != 0 && changes) ReportInputChange(warp, inst, facts, 1u << lane);
     if ((lanes.global >> lane & 1) == 0 || !changes || !warp.block().copies().any()) continue;
@@ -400,7 +454,7 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
 }
 
 void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
-              const uint8_t* values, uint32_t bytes) {
+              const uint8_t* values, uint32_t bytes, bool of_unit) {
   SharedMemory& shared = warp.block().shared();
   const uint32_t offset = static_cast<uint32_t>(to - shared.data());
   const bool fresh = unwritten != nullptr && std::memchr(unwritten, 1, bytes) != nullptr;
@@ -408,12 +462,40 @@ void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t
   facts.space = Space::kShared;
   facts.kind = AccessKind::kWrite;
   facts.bytes = bytes;
-  if (fresh || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to, true);
-  warp.block().copies().Begin(shared.size(), offset, from, bytes, inst.id, static_cast<uint16_t>(warp.ThreadOf(lane)));
+  facts.of_unit = of_unit;
+  if (fresh || of_unit || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to, true);
+  warp.block().copies().Begin(shared.size(), offset, from, bytes, inst.id, static_cast<uint16_t>(warp.ThreadOf(lane)),
+                              of_unit);
 }
 
 void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes) {
   warp.block().copies().End(static_cast<uint32_t>(to - warp.block().shared().data()), from, bytes);
+}
+
+namespace {
+
+AccessFacts UnitRead(uint32_t bytes) {
+  AccessFacts facts;
+  facts.space = Space::kShared;
+  facts.bytes = bytes;
+  facts.of_unit = true;
+  return facts;
+}
+
+}  // namespace
+
+void NoteUnitRead(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes) {
+  SharedMemory& shared = warp.block().shared();
+  const AccessFacts facts = UnitRead(bytes);
+  Touch writer;
+  if (shared.Unfenced(offset, bytes, warp.index(), writer)) ReportUnfenced(warp, inst, facts, lane, offset, writer);
+  NoteShared(warp, inst, facts, lane, shared.data() + offset, false);
+  warp.block().copies().BeginRead(shared.size(), offset, bytes, inst.id, static_cast<uint16_t>(warp.ThreadOf(lane)));
+}
+
+void NoteUnitReadEnd(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes) {
+  warp.block().copies().EndRead(offset, bytes);
+  NoteShared(warp, inst, UnitRead(bytes), lane, warp.block().shared().data() + offset, false);
 }
 
 uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes) {
@@ -453,7 +535,8 @@ AccessFacts ParseAccess(const Decoder& d, const ptx::Operand& address) {
   for (const absl::string_view part : d.source().parts) {
     if (part == "global") facts.space = Space::kGlobal;
     if (part == "const") facts.space = Space::kConst;
-    if (part == "shared" || part == "shared::cta") facts.space = Space::kShared;
+    if (part == "shared" || part == "shared::cta" || part == "shared::cluster") facts.space = Space::kShared;
+    facts.of_cluster |= part == "shared::cluster";
     if (part == "local") facts.space = Space::kLocal;
     if (part == "param" || part == "param::entry" || part == "param::func") facts.space = Space::kParam;
   }

@@ -24,6 +24,8 @@ struct AccessFacts {
   bool atomic = false;          // volatile, relaxed, acquire, release, atomic: orders, and races with none of its kind
   bool acquire = false, release = false;
   bool is_volatile = false;
+  bool quiet = false;          // where it may go is all that is asked: who asks notes reads and stores
+  bool of_unit = false;        // TMA or a tensor core does it for the thread
   bool of_cluster = false;     // shared::cluster: the address may lie in a peer's shared memory
   bool tells_changes = false;  // the handler itself says whether memory changed (Block::NoteChange, Warp::NoteLocal)
 };
@@ -34,11 +36,11 @@ struct Lanes {
   uint32_t shared = 0;  // of those: lanes whose address is in shared memory
   uint32_t global = 0;  // of those: lanes whose address is in global memory
   uint32_t inputs = 0;  // of those: lanes whose address is in an input (Allocation::input)
+  uint32_t remote = 0;  // of those in shared memory: lanes whose address is in that of another block of the cluster
   uint8_t* at[kLanes];
   uint8_t* unwritten[kLanes];  // checked launches: one byte per byte, or null
 
-  // Whose shared memory the lane's address is in.
-  Block* BlockOf(Warp& warp, int lane) const;
+  Block* block[kLanes];  // whose shared memory the lane's address is in
 };
 
 // Addresses of the lanes of warp.mask(): the operand's value plus `displacement`.
@@ -58,9 +60,17 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
 
 // Checked launches: an asynchronous copy of `values` to shared memory begins (it may land from now on, so it races as a
 // store does), and has been waited for. `from`: null where it reads nothing.
+// `of_unit`: through the async proxy (TMA).
 void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
-              const uint8_t* values, uint32_t bytes);
+              const uint8_t* values, uint32_t bytes, bool of_unit = false);
 void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes);
+
+// Checked launches: for lane `lane` a unit (TMA, a tensor core) begins to read [offset, offset + bytes) of `block`'s
+// shared memory, multiples of 4; it has ended, and `warp` has waited for it. Nobody may write there meanwhile, nor
+// after it without being ordered after the wait. What threads have written there needs a proxy fence (PTX
+// ISA 9.0, 8.4.2).
+void NoteUnitRead(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes);
+void NoteUnitReadEnd(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes);
 
 // Checked launches: lanes of `lanes` all of whose `bytes` bytes from `offset` on were never written.
 uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "profiler_service/emulator/exec/access.h"
+#include "profiler_service/emulator/exec/cluster.h"
 
 namespace sassay::emulator {
 namespace {
@@ -16,8 +17,10 @@ constexpr uint32_t kTimedOutRounds = 64;
 
 }  // namespace
 
-void Block::Start(LaunchContext& launch, uint64_t index) {
+void Block::Start(LaunchContext& launch, uint64_t index, Cluster& cluster, uint32_t rank) {
   launch_ = &launch;
+  cluster_ = &cluster;
+  rank_ = rank;
   index_ = index;
   const Extent& grid = launch.grid;
   position_.x = static_cast<uint32_t>(index % grid.x);
@@ -116,6 +119,7 @@ void Block::LanesLeft() {
   for (uint32_t id = 0; id < kBarriers; ++id) {
     if (barriers_[id].active) TryComplete(id);
   }
+  cluster_->LanesLeft();
 }
 
 void Block::WakeAtMbarrier(uint32_t offset) {

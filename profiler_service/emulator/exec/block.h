@@ -18,6 +18,8 @@
 
 namespace sassay::emulator {
 
+class Cluster;
+
 // State that a family of instructions keeps per block (async-copy groups, mbarriers, tensor memory). Made on first use.
 class BlockExtension {
  public:
@@ -44,7 +46,8 @@ class Block {
   };
 
   Block() = default;
-  void Start(LaunchContext& launch, uint64_t index);
+  // `index`: in the grid; `rank`: in its cluster.
+  void Start(LaunchContext& launch, uint64_t index, Cluster& cluster, uint32_t rank);
   // Runs until every warp waits, or for about `turns` turns of 2^14 instructions. `undisturbed`: no other block has
   // changed memory since the last share began.
   Result Run(uint32_t turns, bool undisturbed);
@@ -55,6 +58,8 @@ class Block {
   Mbarriers& mbarriers() { return mbarriers_; }
   uint64_t index() const { return index_; }
   const Extent& position() const { return position_; }  // blockIdx
+  Cluster& cluster() { return *cluster_; }
+  uint32_t rank() const { return rank_; }  // in its cluster
   uint32_t threads() const { return threads_; }
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
   uint32_t warp_count() const { return warp_count_; }
@@ -74,6 +79,8 @@ class Block {
 
   bool watching() const { return watching_; }
   uint64_t changes() const { return changes_; }
+  // Counts whatever may let somebody go on who waited.
+  uint64_t progress() const { return progress_; }
   uint64_t outside() const { return outside_; }
   // Memory that other warps may see has changed.
   void NoteChange() { ++changes_, ++progress_; }
@@ -125,6 +132,8 @@ class Block {
   void ReportDivergence(uint32_t id, Warp& warp);
 
   LaunchContext* launch_ = nullptr;
+  Cluster* cluster_ = nullptr;
+  uint32_t rank_ = 0;
   uint64_t index_ = 0;
   Extent position_;
   uint32_t threads_ = 0, warp_count_ = 0;

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/steady_time.h"
-#include "profiler_service/emulator/exec/block.h"
+#include "profiler_service/emulator/exec/cluster.h"
 #include "profiler_service/emulator/exec/private_pages.h"
 #include "profiler_service/emulator/pace/estimate.h"
 
@@ -61,7 +61,7 @@ struct Trial {
 struct Resident {
   static constexpr size_t kNoSample = ~size_t{0};
 
-  Block block;
+  Cluster cluster;
   size_t sample = kNoSample;  // its place among the samples
   bool tried = false;         // it is a trial; its turn comes later
   uint32_t shares = 0;        // since it last gave way
@@ -86,8 +86,9 @@ class Grid {
   Grid(LaunchContext& launch, const GridOptions& options)
       : launch_(launch),
         options_(options),
-        total_(launch.grid.count()),
-        room_(std::max<uint64_t>(options.resident_blocks, 1)),
+        cluster_size_(launch.cluster.count()),
+        total_(launch.grid.count() / cluster_size_),
+        room_(std::max<uint64_t>(options.resident_blocks / cluster_size_, 1)),
         parallel_(static_cast<int>(std::min({static_cast<uint64_t>(options.threads), total_, room_}))),
         started_at_(SteadyNow()) {}
 
@@ -114,8 +115,9 @@ class Grid {
   void LimitTrials(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StopTrials() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CheckEstimate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CollectStandings(Cluster& cluster) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectStandings(const Block& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CollectCounts(Block& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CollectCounts(Cluster& cluster) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ == total_ || launch_.stop; }
   bool AllStarted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return started_ == total_; }
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return started_ - done_ < room_; }
@@ -133,8 +135,9 @@ class Grid {
 
   LaunchContext& launch_;
   const GridOptions options_;
-  const uint64_t total_;
-  const uint64_t room_;  // for resident blocks
+  const uint64_t cluster_size_;
+  const uint64_t total_;  // clusters; whoever counts blocks here counts clusters of them
+  const uint64_t room_;   // for resident blocks
   const int parallel_;
   const absl::Time started_at_;
   std::vector<std::thread> workers_;
@@ -168,16 +171,16 @@ GridResult Grid::Run() {
   for (auto* queue : {&waiting_, &waiting_samples_}) {
     for (ResidentPtr& resident : *queue) {
       if (resident->tried) continue;
-      CollectStandings(resident->block);
-      CollectCounts(resident->block);
+      CollectStandings(resident->cluster);
+      CollectCounts(resident->cluster);
     }
   }
-  for (ResidentPtr& resident : spare_) CollectCounts(resident->block);
+  for (ResidentPtr& resident : spare_) CollectCounts(resident->cluster);
   if (!launch_.failure().ok()) result_.kind = GridResult::kFailed;
   if (result_.kind == GridResult::kDone && launch_.faulted()) result_.kind = GridResult::kFault;
   result_.elapsed = SteadyNow() - started_at_;
   result_.cost /= parallel_;
-  result_.blocks_done = done_;
+  result_.blocks_done = done_ * cluster_size_;
   return std::move(result_);
 }
 
@@ -187,7 +190,7 @@ void Grid::Work() {
       const bool sampled = resident->sample != Resident::kNoSample;
       const double before = sampled ? ThreadSeconds() : 0;
       const bool undisturbed = std::exchange(resident->lived_in, resident->began_in) == resident->began_in;
-      const Block::Result result = resident->block.Run(sampled ? kSampleTurns : kShareTurns, undisturbed);
+      const Block::Result result = resident->cluster.Run(sampled ? kSampleTurns : kShareTurns, undisturbed);
       resident = FinishShare(std::move(resident), result, sampled ? ThreadSeconds() - before : 0);
     }
   }
@@ -208,7 +211,7 @@ Grid::ResidentPtr Grid::Take() {
     resident = TakeFresh(index);
     if (resident->tried) launch = &trials_[resident->sample]->launch;
   }
-  resident->block.Start(*launch, index);
+  resident->cluster.Start(*launch, index);
   return resident;
 }
 
@@ -271,7 +274,7 @@ Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, doubl
   NoteQuiet(*resident, result);
   if (resident->sample != Resident::kNoSample) NoteSample(*resident, result, seconds);
   const bool sampled = resident->sample != Resident::kNoSample;
-  Block& block = resident->block;
+  Cluster& cluster = resident->cluster;
   switch (result) {
     case Block::Result::kDone:
       ++done_;
@@ -293,18 +296,18 @@ Grid::ResidentPtr Grid::Finish(ResidentPtr resident, Block::Result result, doubl
       break;
     case Block::Result::kDeadlocked:
     case Block::Result::kEndless:
-      if (result_.kind == GridResult::kDone) result_.mbarrier_cause = block.MbarrierCause();
+      if (result_.kind == GridResult::kDone) result_.mbarrier_cause = cluster.MbarrierCause();
       if (result_.kind == GridResult::kDone && result == Block::Result::kDeadlocked) {
-        End(GridResult::kDeadlock, absl::StrCat("block ", block.index(), ": no warp can go on"));
+        End(GridResult::kDeadlock, absl::StrCat("block ", cluster.reported_block(), ": no warp can go on"));
       } else if (result_.kind == GridResult::kDone) {
         End(GridResult::kEndless,
-            absl::StrCat("block ", block.index(),
+            absl::StrCat("block ", cluster.reported_block(),
                          " never ends, whatever its deadline: a loop has come back to the values it had, and reads "
                          "nothing that could change them"));
       }
       [[fallthrough]];
     case Block::Result::kStopped:
-      CollectStandings(block);
+      CollectStandings(cluster);
       spare_.push_back(std::move(resident));
       break;
   }
@@ -321,12 +324,12 @@ void Grid::NoteSample(Resident& resident, Block::Result result, double seconds) 
 }
 
 void Grid::NoteQuiet(Resident& resident, Block::Result result) {
-  if (!resident.block.clean()) {
+  if (!resident.cluster.clean()) {
     ++quiet_;
     idle_ = 0;
     return;
   }
-  if (result != Block::Result::kYielded || !resident.block.idle()) return;
+  if (result != Block::Result::kYielded || !resident.cluster.idle()) return;
   if (resident.began_in != quiet_ || resident.idle_in == quiet_) return;
   resident.idle_in = quiet_;
   ++idle_;
@@ -371,18 +374,21 @@ void Grid::Watch() {
 // A launch whose blocks end one after the other is too large; one whose blocks do not end hangs.
 void Grid::EndAtDeadline(absl::Time now) {
   const absl::Duration elapsed = now - started_at_;
-  const std::string ended = absl::StrCat(done_, " of ", total_, " blocks had ended after ", Rough(elapsed));
+  const uint64_t done = done_ * cluster_size_;
+  const std::string ended =
+      absl::StrCat(done, " of ", total_ * cluster_size_, " blocks had ended after ", Rough(elapsed));
   const absl::Duration pace = elapsed * parallel_ / static_cast<double>(std::max<uint64_t>(done_, 1));
   if (done_ == 0 || AllStarted() || now - last_done_at_ > 2 * pace + kLookEvery) {
     return End(GridResult::kTimeout, absl::StrCat("the kernel did not end within its deadline; ", ended));
   }
   const absl::Duration all = elapsed * (static_cast<double>(total_) / static_cast<double>(done_));
   End(GridResult::kTooLarge, absl::StrCat("too large for the emulated device: ", ended, ", all would take about ",
-                                          Rough(all), "; ", done_, " blocks of this size would fit"));
+                                          Rough(all), "; ", done, " blocks of this size would fit"));
 }
 
-// Not where memory holds few blocks at once.
+// Not where memory holds few blocks at once, nor for clusters, whose blocks wait for each other.
 void Grid::ChooseSamples() {
+  if (cluster_size_ > 1) return;
   if (next_ >= total_ || total_ - next_ < 2 * kSampledBlocks) return;
   if (!options_.residents_as_on_gpu && room_ < 4 * kSampledBlocks) return;
   sampled_ = SpreadIndices(next_, total_, kSampledBlocks);
@@ -413,11 +419,15 @@ void Grid::CheckEstimate(absl::Time now) {
   if (LeastRest(pace) > pace.left) End(GridResult::kTooLarge, DescribeTooLarge(pace));
 }
 
-void Grid::CollectStandings(const Block& block) {
+void Grid::CollectStandings(Cluster& cluster) {
   if (result_.kind == GridResult::kDone || result_.kind == GridResult::kTooLarge) return;
   if (result_.kind == GridResult::kEndless && result_.mbarrier_cause.empty()) {
-    result_.mbarrier_cause = block.MbarrierCause();
+    result_.mbarrier_cause = cluster.MbarrierCause();
   }
+  for (uint32_t rank = 0; rank < cluster.size(); ++rank) CollectStandings(cluster.block(rank));
+}
+
+void Grid::CollectStandings(const Block& block) {
   for (const auto& warp : block.warps()) {
     for (const Split& split : warp->splits()) {
       if (split.mask == 0 || result_.standings.size() >= kMaxStandings) continue;
@@ -432,13 +442,16 @@ void Grid::CollectStandings(const Block& block) {
   }
 }
 
-void Grid::CollectCounts(Block& block) {
+void Grid::CollectCounts(Cluster& cluster) {
   if (!launch_.counted) return;
   result_.counts.resize(launch_.program->insts.size());
-  for (size_t i = 0; i < block.counts().size(); ++i) {
-    result_.counts[i].warps += block.counts()[i].warps;
-    result_.counts[i].threads += block.counts()[i].threads;
-    block.counts()[i] = Count();
+  for (uint32_t rank = 0; rank < cluster.size(); ++rank) {
+    auto& counts = cluster.block(rank).counts();
+    for (size_t i = 0; i < counts.size(); ++i) {
+      result_.counts[i].warps += counts[i].warps;
+      result_.counts[i].threads += counts[i].threads;
+      counts[i] = Count();
+    }
   }
 }
 

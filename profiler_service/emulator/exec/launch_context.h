@@ -46,7 +46,7 @@ struct LaunchFacts {
   const Program* program = nullptr;
   const Code* kernel = nullptr;
   const GlobalMemory* memory = nullptr;
-  Extent grid, block;
+  Extent grid, block, cluster;
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> parameters;
   uint64_t grid_workspace = 0;  // what %envreg1 and %envreg2 tell of; 0 unless cooperative

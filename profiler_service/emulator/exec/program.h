@@ -35,6 +35,10 @@ inline constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
 // bounds.
 inline constexpr uint32_t kSharedBase = 1024;
 
+// A block's shared memory as the others of its cluster address it: the rank stands above the offset, as on sm_90.
+inline constexpr int kRankShift = 24;
+inline constexpr uint32_t kRankMask = (1u << kRankShift) - 1;
+
 // What an instruction did to the flow of control.
 enum class Flow : uint8_t {
   kNext,        // go on with the next instruction

@@ -3,11 +3,12 @@
 namespace sassay::emulator {
 
 void CopiesUnderWay::Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, uint32_t inst,
-                           uint16_t thread) {
+                           uint16_t thread, bool of_unit) {
   if (shared_.empty()) shared_.resize((shared_bytes + 3) / 4);
   auto mark = [&](CopyMark& word) {
     word.inst = inst;
     word.thread = thread;
+    word.of_unit = of_unit;
     ++word.count;
   };
   for (uint32_t k = 0; k < bytes; k += 4) {
@@ -25,9 +26,24 @@ void CopiesUnderWay::End(uint32_t offset, const uint8_t* from, uint32_t bytes) {
   }
 }
 
-const CopyMark* CopiesUnderWay::AtShared(uint32_t offset, uint32_t bytes) const {
+void CopiesUnderWay::BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, uint32_t inst, uint16_t thread) {
+  if (reads_.empty()) reads_.resize((shared_bytes + 3) / 4);
+  for (uint32_t word = offset / 4; word < (offset + bytes) / 4; ++word) {
+    reads_[word].inst = inst;
+    reads_[word].thread = thread;
+    reads_[word].of_unit = true;
+    ++reads_[word].count;
+  }
+}
+
+void CopiesUnderWay::EndRead(uint32_t offset, uint32_t bytes) {
+  for (uint32_t word = offset / 4; word < (offset + bytes) / 4; ++word) --reads_[word].count;
+}
+
+const CopyMark* CopiesUnderWay::Find(const std::vector<CopyMark>& words, uint32_t offset, uint32_t bytes) {
+  if (words.empty()) return nullptr;
   for (uint32_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) {
-    if (shared_[word].count != 0) return &shared_[word];
+    if (words[word].count != 0) return &words[word];
   }
   return nullptr;
 }

@@ -14,7 +14,8 @@ namespace sassay::emulator {
 struct CopyMark {
   uint32_t inst = 0;  // Inst::id
   uint16_t thread = 0;
-  uint64_t count = 0;  // copies under way that touch the word
+  bool of_unit = false;  // by TMA or a tensor core: waited for through a barrier or a group, by whomever it may be
+  uint64_t count = 0;    // copies under way that touch the word
 };
 
 // Between the issue of a copy and its thread's wait, nobody may touch its destination or write to its source (PTX ISA,
@@ -24,22 +25,29 @@ class CopiesUnderWay {
  public:
   void Reset() {
     shared_.clear();
+    reads_.clear();
     sources_.clear();
   }
-  bool any() const { return !shared_.empty(); }
+  bool any() const { return !shared_.empty() || !reads_.empty(); }
 
   // `shared_bytes`: of the block. `offset`: of the destination. `from`: null where nothing is read.
   void Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, uint32_t inst,
-             uint16_t thread);
+             uint16_t thread, bool of_unit = false);
   void End(uint32_t offset, const uint8_t* from, uint32_t bytes);
 
+  // The same for what a unit reads out of shared memory: nobody may write there.
+  void BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, uint32_t inst, uint16_t thread);
+  void EndRead(uint32_t offset, uint32_t bytes);
+  const CopyMark* ReadAt(uint32_t offset, uint32_t bytes) const { return Find(reads_, offset, bytes); }
+
   // The copy that a range meets, or null.
-  const CopyMark* AtShared(uint32_t offset, uint32_t bytes) const;
+  const CopyMark* AtShared(uint32_t offset, uint32_t bytes) const { return Find(shared_, offset, bytes); }
   const CopyMark* AtSource(const uint8_t* at, uint32_t bytes) const;
 
  private:
   static uintptr_t Word(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) / 4; }
-  std::vector<CopyMark> shared_;  // by word; empty until the first copy
+  static const CopyMark* Find(const std::vector<CopyMark>& words, uint32_t offset, uint32_t bytes);
+  std::vector<CopyMark> shared_, reads_;  // by word; empty until the first one
   absl::flat_hash_map<uintptr_t, CopyMark> sources_;
 };
 

@@ -123,6 +123,22 @@ void SharedMemory::FenceProxy(uint32_t warp) {
   ++clocks_[warp].seen[warp];
 }
 
+void SharedMemory::Forget(uint32_t offset, uint32_t bytes) {
+  if (granules_.empty()) return;
+  for (uint32_t g = offset / 2; g <= (offset + bytes - 1) / 2; ++g) granules_[g] = Granule();
+}
+
+bool SharedMemory::Unfenced(uint32_t offset, uint32_t bytes, uint32_t warp, Touch& writer) const {
+  const Clock& fenced = clocks_[warp].fenced;
+  for (uint32_t g = offset / 2; g <= (offset + bytes - 1) / 2; ++g) {
+    const Touch& write = granules_[g].write;
+    if (write.time == 0 || write.of_unit || write.time <= fenced[write.warp()]) continue;
+    writer = write;
+    return true;
+  }
+  return false;
+}
+
 void SharedMemory::Publish(uint32_t warp, uint64_t address) {
   if (clocks_.empty()) return;
   Publish(warp, published_[published_.size() >= kMaxPublished ? 0 : address]);

@@ -27,6 +27,7 @@ struct Touch {
   uint8_t bytes : 2 = 0;  // mask within the 2-byte granule
   bool atomic : 1 = false;
   bool changes : 1 = false;  // a volatile store of another value
+  bool of_unit : 1 = false;  // through the async proxy: no fence is needed before that proxy reads it
   uint32_t inst = 0;         // Inst::id
   uint32_t warp() const { return thread / 32; }
 };
@@ -74,6 +75,12 @@ class SharedMemory {
   bool Sees(uint32_t warp, uint32_t by, uint32_t time) const { return by == warp || time <= clocks_[warp].seen[by]; }
   // fence.proxy.async: what `warp` has seen, the async proxy will see when it is asked to do something after this.
   void FenceProxy(uint32_t warp);
+  // What lies in [offset, offset + bytes) now comes from another block of the cluster: no touch of ours is to be
+  // blamed.
+  void Forget(uint32_t offset, uint32_t bytes);
+  // Whether [offset, offset + bytes) holds something that a thread wrote, which the async proxy need not see if `warp`
+  // now asks it to read there; who wrote goes to `writer`.
+  bool Unfenced(uint32_t offset, uint32_t bytes, uint32_t warp, Touch& writer) const;
 
  private:
   struct Granule {

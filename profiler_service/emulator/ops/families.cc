@@ -31,6 +31,7 @@ OpTable MakeTable() {
   RegisterAsyncCopy(table);
   RegisterAtomics(table);
   RegisterBits(table);
+  RegisterCluster(table);
   RegisterCompare(table);
   RegisterControl(table);
   RegisterConvert(table);
@@ -44,6 +45,7 @@ OpTable MakeTable() {
   RegisterTcgen05(table);
   RegisterTranscendental(table);
   RegisterWarpWide(table);
+  RegisterWgmma(table);
   RegisterWmma(table);
   return table;
 }

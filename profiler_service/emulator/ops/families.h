@@ -10,6 +10,7 @@ namespace sassay::emulator {
 void RegisterAsyncCopy(OpTable& table);       // cp.async and its groups
 void RegisterAtomics(OpTable& table);         // atom, red
 void RegisterBits(OpTable& table);            // and, or, xor, shl, shr, bfe, bfi, prmt, lop3, popc …
+void RegisterCluster(OpTable& table);         // mapa, getctarank
 void RegisterCompare(OpTable& table);         // setp, set, selp, slct, testp
 void RegisterControl(OpTable& table);         // bra, brx, call, ret, exit, trap
 void RegisterConvert(OpTable& table);         // cvt, cvta
@@ -23,6 +24,7 @@ void RegisterSynchronize(OpTable& table);     // bar, membar, fence, nanosleep
 void RegisterTcgen05(OpTable& table);         // tcgen05: Blackwell's tensor memory and tensor cores
 void RegisterTranscendental(OpTable& table);  // rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh
 void RegisterWarpWide(OpTable& table);        // shfl, vote, match, redux, activemask, elect
+void RegisterWgmma(OpTable& table);           // wgmma
 void RegisterWmma(OpTable& table);            // wmma.load, wmma.mma, wmma.store
 
 // The table of all of them.
@@ -32,6 +34,10 @@ const OpTable& StandardOperations();
 absl::Status DecodeIntegerArithmetic(Decoder& decoder);
 absl::Status DecodeFloatArithmetic(Decoder& decoder);
 absl::Status DecodeHalfArithmetic(Decoder& decoder);
+// cp.async.bulk, cp.reduce.async.bulk and their groups.
+absl::Status DecodeBulkCopy(Decoder& decoder);
+// barrier.cluster.
+absl::Status DecodeClusterBarrier(Decoder& decoder);
 
 }  // namespace sassay::emulator
 

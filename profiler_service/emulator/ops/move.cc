@@ -27,6 +27,15 @@ Flow MoveLocalAddress(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// The address of a shared variable, which the block's rank is part of. `a`: its offset.
+Flow MoveSharedAddress(Warp& warp, const Inst& inst) {
+  const uint64_t address = inst.a | uint64_t{warp.block().rank()} << kRankShift;
+  for (int i = 0; i < kLanes; ++i) {
+    if (warp.mask() >> i & 1) warp.SetLane(inst.o[0], i, address);
+  }
+  return Flow::kNext;
+}
+
 // d = {a, b, …}: `destinations` is 1.
 Flow Pack(Warp& warp, const Inst& inst) {
   const Operand& d = inst.o[0];
@@ -106,9 +115,20 @@ enum Special : uint32_t {
   kReservedCap,
   kEnvReg1,
   kEnvReg2,
-  kZero,
-  kOne,
-  kTrue,
+  kClusterCtaidX,
+  kClusterCtaidY,
+  kClusterCtaidZ,
+  kClusterNctaidX,
+  kClusterNctaidY,
+  kClusterNctaidZ,
+  kClusterRank,
+  kClusterSize,
+  kClusteridX,
+  kClusteridY,
+  kClusteridZ,
+  kNclusteridX,
+  kNclusteridY,
+  kNclusteridZ,
 };
 
 constexpr struct {
@@ -151,20 +171,20 @@ constexpr struct {
     {"%reserved_smem_offset_cap", kReservedCap},
     {"%envreg1", kEnvReg1},
     {"%envreg2", kEnvReg2},
-    {"%cluster_ctaid.x", kZero},
-    {"%cluster_ctaid.y", kZero},
-    {"%cluster_ctaid.z", kZero},
-    {"%cluster_nctaid.x", kOne},
-    {"%cluster_nctaid.y", kOne},
-    {"%cluster_nctaid.z", kOne},
-    {"%cluster_ctarank", kZero},
-    {"%cluster_nctarank", kOne},
-    {"%nclusterid.x", kNctaidX},
-    {"%nclusterid.y", kNctaidY},
-    {"%nclusterid.z", kNctaidZ},
-    {"%clusterid.x", kCtaidX},
-    {"%clusterid.y", kCtaidY},
-    {"%clusterid.z", kCtaidZ},
+    {"%cluster_ctaid.x", kClusterCtaidX},
+    {"%cluster_ctaid.y", kClusterCtaidY},
+    {"%cluster_ctaid.z", kClusterCtaidZ},
+    {"%cluster_nctaid.x", kClusterNctaidX},
+    {"%cluster_nctaid.y", kClusterNctaidY},
+    {"%cluster_nctaid.z", kClusterNctaidZ},
+    {"%cluster_ctarank", kClusterRank},
+    {"%cluster_nctarank", kClusterSize},
+    {"%nclusterid.x", kNclusteridX},
+    {"%nclusterid.y", kNclusteridY},
+    {"%nclusterid.z", kNclusteridZ},
+    {"%clusterid.x", kClusteridX},
+    {"%clusterid.y", kClusteridY},
+    {"%clusterid.z", kClusteridZ},
 };
 
 constexpr uint32_t kMultiprocessors = 132;
@@ -201,6 +221,45 @@ uint64_t OfLane(Special which, uint32_t lane) {
       return ~(self - 1);
     default:
       return ~(self | (self - 1));
+  }
+}
+
+uint64_t OfCluster(Special which, Warp& warp) {
+  const Extent& shape = warp.launch().cluster;
+  const Extent& grid = warp.launch().grid;
+  const Extent& position = warp.block().position();
+  const uint32_t rank = warp.block().rank();
+  switch (which) {
+    case kClusterCtaidX:
+      return rank % shape.x;
+    case kClusterCtaidY:
+      return rank / shape.x % shape.y;
+    case kClusterCtaidZ:
+      return rank / shape.x / shape.y;
+    case kClusterNctaidX:
+      return shape.x;
+    case kClusterNctaidY:
+      return shape.y;
+    case kClusterNctaidZ:
+      return shape.z;
+    case kClusterRank:
+      return rank;
+    case kClusterSize:
+      return shape.count();
+    case kClusteridX:
+      return position.x / shape.x;
+    case kClusteridY:
+      return position.y / shape.y;
+    case kClusteridZ:
+      return position.z / shape.z;
+    case kNclusteridX:
+      return grid.x / shape.x;
+    case kNclusteridY:
+      return grid.y / shape.y;
+    case kNclusteridZ:
+      return grid.z / shape.z;
+    default:
+      return 0;
   }
 }
 
@@ -257,10 +316,8 @@ uint64_t OfBlock(Special which, Warp& warp) {
       return launch.grid_workspace >> 32;
     case kEnvReg2:
       return static_cast<uint32_t>(launch.grid_workspace);
-    case kOne:
-      return 1;
     default:
-      return 0;
+      return OfCluster(which, warp);
   }
 }
 
@@ -330,6 +387,12 @@ absl::Status DecodeMov(Decoder& d) {
       RETURN_IF_ERROR(d.WideDestination(d.operand(0), 4));
       return d.Set(MoveLocalAddress);
     }
+  }
+  if (source.kind == ptx::Operand::kVariable && space == Space::kShared) {
+    ASSIGN_OR_RETURN(const uint64_t address, d.AddressOf(source));
+    d.inst().a = static_cast<uint32_t>(address);
+    RETURN_IF_ERROR(d.WideDestination(d.operand(0), 4));
+    return d.Set(MoveSharedAddress);
   }
   if (type == Type::kPred) return Regular(d, MovePredicate, type, {type});
   if (type == Type::kB128) return Regular(d, Move128, type, {type});

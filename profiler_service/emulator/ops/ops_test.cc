@@ -339,12 +339,12 @@ TEST(ApproximationTest, AreCloseToTheTrueFunctions) {
 }
 
 TEST(UnknownOpsTest, AreNamedWithTheirLineOnlyWhenReached) {
-  Emulated emulated(TextBundle(".visible .entry k() {\nret;\nwgmma.fence.sync.aligned;\n}\n.visible .entry l() {\n"
-                               "wgmma.fence.sync.aligned;\nret;\n}\n"),
+  Emulated emulated(TextBundle(".visible .entry k() {\nret;\ntensormap.replace.tile.rank.global.b1024.b32 [0], 1;\n}\n.visible .entry l() {\n"
+                               "tensormap.replace.tile.rank.global.b1024.b32 [0], 1;\nret;\n}\n"),
                     sassay::worker::RUN_MODE_PLAIN);
   EXPECT_EQ(emulated.Run("k", {1, 1, 1}, {32, 1, 1}, {}).outcome, sassay::worker::RUN_OUTCOME_OK);
   EXPECT_THAT(emulated.Run("l", {1, 1, 1}, {32, 1, 1}, {}).message,
-              HasSubstr("UNIMPLEMENTED: emulator lacks wgmma.fence.sync.aligned (PTX line 9)"));
+              HasSubstr("UNIMPLEMENTED: emulator lacks tensormap.replace.tile.rank.global.b1024.b32 (PTX line 9)"));
 }
 
 }  // namespace

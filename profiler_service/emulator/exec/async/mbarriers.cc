@@ -76,10 +76,8 @@ bool Mbarriers::Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, 
   barrier.word.pending = (barrier.word.pending - count) & MbarrierWord::kMostCount;
   if (drops) barrier.word.expected = (barrier.word.expected - count) & MbarrierWord::kMostCount;
   barrier.arrivals += count;
-  if (warp != nullptr) {
-    barrier.arrivals_by_warp[warp->index()] = static_cast<uint16_t>(barrier.arrivals_by_warp[warp->index()] + count);
-    if (warp->checked()) block_.shared().Publish(warp->index(), barrier.arriving);
-  }
+  const bool own = warp != nullptr && &warp->block() == &block_;
+  if (own && warp->checked()) block_.shared().Publish(warp->index(), barrier.arriving);
   if (cause != nullptr) barrier.arriving.Join(*cause);
   Store(offset, barrier);
   TryComplete(offset, barrier);
@@ -93,7 +91,6 @@ void Mbarriers::TryComplete(uint32_t offset, Mbarrier& barrier) {
   ++barrier.phase;
   barrier.announced_bytes = barrier.come_bytes = 0;
   barrier.arrivals = 0;
-  barrier.arrivals_by_warp.fill(0);
   barrier.over.Join(std::exchange(barrier.arriving, Past()));
   Store(offset, barrier);
   block_.WakeAtMbarrier(offset);

@@ -48,7 +48,6 @@ struct Mbarrier {
   // Of the present phase.
   uint64_t announced_bytes = 0, come_bytes = 0;
   uint32_t arrivals = 0;
-  std::array<uint16_t, kMaxWarps> arrivals_by_warp{};
   Past arriving, over;  // checked launches: what happens before the present phase ends, and before the last one did
   std::vector<std::unique_ptr<AsyncWork>> work;
 };

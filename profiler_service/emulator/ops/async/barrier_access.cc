@@ -21,11 +21,11 @@ AccessFacts BarrierAccess(const Decoder& d) {
   return facts;
 }
 
-bool FindBarriers(Warp& warp, const Inst& inst, const Operand& address, const AccessFacts& facts,
+bool FindBarriers(Warp& warp, const Inst& inst, const Operand& address, const AccessFacts& facts, int64_t displacement,
                   BarrierPlace (&places)[kLanes], uint32_t& here) {
   uint64_t addresses[kLanes];
   Lanes lanes;
-  Addresses(warp, address, inst.immediate, addresses);
+  Addresses(warp, address, displacement, addresses);
   if (!Access(warp, inst, facts, addresses, lanes)) return false;
   here = lanes.shared;
   for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {
@@ -34,7 +34,7 @@ bool FindBarriers(Warp& warp, const Inst& inst, const Operand& address, const Ac
       if (!ReportBarrierMisuse(warp, inst, lane, "an mbarrier that is not in shared memory")) return false;
       continue;
     }
-    places[lane].block = lanes.BlockOf(warp, lane);
+    places[lane].block = lanes.block[lane];
     places[lane].offset = static_cast<uint32_t>(lanes.at[lane] - places[lane].block->shared().data());
     places[lane].unwritten = lanes.unwritten[lane];
   }

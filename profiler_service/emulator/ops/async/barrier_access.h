@@ -22,7 +22,7 @@ struct BarrierPlace {
 AccessFacts BarrierAccess(const Decoder& decoder);
 
 // The barriers that the lanes of warp.mask() name; `here`: the lanes whose address may be used. False: the launch ends.
-bool FindBarriers(Warp& warp, const Inst& inst, const Operand& address, const AccessFacts& facts,
+bool FindBarriers(Warp& warp, const Inst& inst, const Operand& address, const AccessFacts& facts, int64_t displacement,
                   BarrierPlace (&places)[kLanes], uint32_t& here);
 
 // Whether there is a barrier. If not, that is a finding in a checked launch, and the end of any other.

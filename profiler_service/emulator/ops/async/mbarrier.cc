@@ -87,7 +87,8 @@ Flow Change(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   BarrierPlace places[kLanes];
   uint32_t here = 0;
-  if (!FindBarriers(warp, inst, inst.o[inst.destinations], facts.access, places, here)) return Flow::kRedirected;
+  if (!FindBarriers(warp, inst, inst.o[inst.destinations], facts.access, inst.immediate, places, here))
+    return Flow::kRedirected;
   for (uint32_t rest = here; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     if (!DoOne(warp, inst, facts, lane, places[lane])) return Flow::kRedirected;
@@ -105,7 +106,7 @@ Flow Test(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   BarrierPlace places[kLanes];
   uint32_t here = 0, over = 0;
-  if (!FindBarriers(warp, inst, inst.o[1], facts.access, places, here)) return Flow::kRedirected;
+  if (!FindBarriers(warp, inst, inst.o[1], facts.access, inst.immediate, places, here)) return Flow::kRedirected;
   for (uint32_t rest = here; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     if (!CheckBarrier(warp, inst, lane, places[lane])) {

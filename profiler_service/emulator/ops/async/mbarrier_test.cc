@@ -158,6 +158,20 @@ DONE:)"),
                  64));
 }
 
+TEST_P(MbarrierTest, CopiesOfCpAsyncArriveWhenTheyHaveLanded) {
+  EXPECT_RAN(Run(absl::StrCat(First("mbarrier.init.shared::cta.b64 [bar], 32;"), R"(
+    shl.b32 %r1, %t, 2; mov.u32 %r2, data; add.u32 %r2, %r1, %r2;
+    cvt.u64.u32 %rd2, %r1; add.u64 %rd2, %rd1, %rd2;
+    cp.async.ca.shared.global [%r2], [%rd2], 4;
+    cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];
+AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra AGAIN;
+    xor.b32 %r3, %r1, 124; mov.u32 %r4, data; add.u32 %r3, %r3, %r4;
+    ld.shared.u32 %r5, [%r3];
+    add.u32 %r5, %r5, 1;
+    st.global.u32 [%rd2], %r5;)")));
+  EXPECT_EQ(Out(32), std::vector<uint32_t>(32, 78));
+}
+
 TEST_P(MbarrierTest, MissingArrivalsAreADeadlockThatIsExplained) {
   const auto execution = Run(absl::StrCat(First("mbarrier.init.shared::cta.b64 [bar+8], 128;"), R"(
     mbarrier.arrive.shared::cta.b64 _, [bar+8];

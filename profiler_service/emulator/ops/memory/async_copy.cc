@@ -8,6 +8,7 @@
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
 #include "profiler_service/emulator/exec/racing.h"
+#include "profiler_service/emulator/ops/async/barrier_access.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
 
@@ -23,7 +24,8 @@ struct Copy {
   uint8_t* to_unwritten = nullptr;
   uint8_t data[16] = {};
   uint8_t unwritten[16] = {};
-  uint8_t bytes = 0;
+  uint8_t bytes = 0;    // 0: it has landed
+  uint64_t number = 0;  // among its thread's
   uint16_t thread = 0;
   const Inst* inst = nullptr;
 };
@@ -32,6 +34,7 @@ struct Copy {
 struct Groups {
   std::vector<Copy> open;
   std::vector<std::vector<Copy>> committed;
+  uint64_t issued = 0;
 };
 
 class AsyncCopies : public BlockExtension {
@@ -77,6 +80,7 @@ absl::Status TooManyInLaunch() {
 }
 
 void Land(Warp& warp, const Copy& copy) {
+  if (copy.bytes == 0) return;
   if (warp.checked()) {
     NoteCopyEnd(warp, copy.to, copy.from, copy.bytes);
     // The store is noted when it lands, as the copying thread's.
@@ -150,6 +154,7 @@ Flow CopyAsync(Warp& warp, const Inst& inst) {
     Groups& groups = copies.Of(copy.thread);
     if (groups.open.size() >= AsyncCopies::kMostOpen) return warp.Fail(TooMany(AsyncCopies::kMostOpen, "copies"));
     if (!copies.Hold(warp.launch(), 1)) return warp.Fail(TooManyInLaunch());
+    copy.number = ++groups.issued;
     groups.open.push_back(copy);
     if (warp.checked()) NoteCopy(warp, inst, lane, copy.to, copy.to_unwritten, copy.from, copy.data, facts.bytes);
   }
@@ -190,6 +195,64 @@ Flow Wait(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// cp.async.mbarrier.arrive: arrives when the thread's copies up to here have landed.
+class ArriveAfterCopies : public AsyncWork {
+ public:
+  ArriveAfterCopies(uint32_t thread, uint64_t number, uint32_t barrier)
+      : thread_(thread), number_(number), barrier_(barrier) {}
+  void Finish(Block& block) override {
+    Warp& warp = *block.warps()[thread_ / kLanes];
+    Groups& groups = block.Extension<AsyncCopies>().Of(thread_);
+    for (auto& group : groups.committed) LandUpTo(warp, group);
+    LandUpTo(warp, groups.open);
+    Past cause;
+    if (warp.checked()) block.shared().Publish(warp.index(), cause);
+    if (block.mbarriers().Check(barrier_) != Mbarriers::Trouble::kNone) return;
+    block.mbarriers().Arrive(barrier_, 1, false, nullptr, &cause);
+  }
+
+ private:
+  void LandUpTo(Warp& warp, std::vector<Copy>& copies) const {
+    for (Copy& copy : copies) {
+      if (copy.number > number_) continue;
+      Land(warp, copy);
+      copy.bytes = 0;
+    }
+  }
+  const uint32_t thread_;
+  const uint64_t number_;
+  const uint32_t barrier_;
+};
+
+// Counts among the arrivals that the barrier was initialised for (.noinc).
+Flow ArriveLater(Warp& warp, const Inst& inst) {
+  const AccessFacts& facts = *static_cast<const AccessFacts*>(inst.extra);
+  BarrierPlace places[kLanes];
+  uint32_t here = 0;
+  if (!FindBarriers(warp, inst, inst.o[0], facts, inst.immediate, places, here)) return Flow::kRedirected;
+  AsyncCopies& copies = warp.block().Extension<AsyncCopies>();
+  for (uint32_t rest = here; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    if (!CheckBarrier(warp, inst, lane, places[lane])) {
+      if (warp.launch().stop) return Flow::kRedirected;
+      continue;
+    }
+    Mbarriers& barriers = places[lane].block->mbarriers();
+    const uint32_t thread = warp.ThreadOf(lane), offset = places[lane].offset;
+    if (barriers.Defer(offset, std::make_unique<ArriveAfterCopies>(thread, copies.Of(thread).issued, offset))) continue;
+    return warp.Fail(absl::UnimplementedError("emulator lacks room for so many arrivals deferred to one mbarrier"));
+  }
+  return Flow::kNext;
+}
+
+absl::Status DecodeArriveLater(Decoder& d) {
+  RETURN_IF_ERROR(d.NeedOperands(1, 1));
+  RETURN_IF_ERROR(d.Address(d.operand(0)));
+  if (!d.Has("noinc")) return d.Lacks();
+  d.Attach(BarrierAccess(d));
+  return d.Set(ArriveLater, kTaintStops);
+}
+
 absl::Status DecodeCopy(Decoder& d) {
   RETURN_IF_ERROR(d.NeedOperands(3, 5));
   if (d.operand(2).kind != ptx::Operand::kInteger) return d.Malformed("a constant size");
@@ -220,7 +283,9 @@ absl::Status DecodeCopy(Decoder& d) {
 }
 
 absl::Status DecodeCp(Decoder& d) {
-  if (d.Part(1) != "async" || d.Has("bulk") || d.Has("mbarrier")) return d.Lacks();
+  if (d.Has("bulk")) return DecodeBulkCopy(d);
+  if (d.Part(1) != "async") return d.Lacks();
+  if (d.Has("mbarrier")) return DecodeArriveLater(d);
   if (d.Has("commit_group")) return d.Set(Commit);
   if (d.Has("wait_all")) {
     d.inst().a = ~0u;

@@ -9,6 +9,7 @@
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
+#include "profiler_service/emulator/ops/memory/reduction.h"
 
 namespace sassay::emulator {
 namespace {
@@ -201,12 +202,13 @@ absl::Status DecodeAtomicWide(Decoder& d, Facts facts) {
   return d.Set(AtomicWide, kTaintOwn | kSpins);
 }
 
+constexpr struct {
+  absl::string_view name;
+  Operation operation;
+} kOperations[] = {{"add", kAdd}, {"min", kMin},   {"max", kMax}, {"and", kAnd}, {"or", kOr},
+                   {"xor", kXor}, {"exch", kExch}, {"cas", kCas}, {"inc", kInc}, {"dec", kDec}};
+
 bool ParseOperation(const Decoder& d, Operation& operation) {
-  static constexpr struct {
-    absl::string_view name;
-    Operation operation;
-  } kOperations[] = {{"add", kAdd}, {"min", kMin},   {"max", kMax}, {"and", kAnd}, {"or", kOr},
-                     {"xor", kXor}, {"exch", kExch}, {"cas", kCas}, {"inc", kInc}, {"dec", kDec}};
   for (const auto& row : kOperations) {
     if (!d.Has(row.name)) continue;
     operation = row.operation;
@@ -248,6 +250,25 @@ absl::Status DecodeAtomic(Decoder& d) {
 }
 
 }  // namespace
+
+bool FindReduction(absl::string_view name, Type type, Reduction& reduction) {
+  const auto* found =
+      std::find_if(std::begin(kOperations), std::end(kOperations), [&](const auto& row) { return row.name == name; });
+  if (found == std::end(kOperations) || found->operation == kExch || found->operation == kCas) return false;
+  if (SizeOf(type) < 2 || SizeOf(type) > 8 || (IsFloat(type) && found->operation != kAdd)) return false;
+  reduction.operation = found->operation;
+  reduction.type = type;
+  return true;
+}
+
+bool Reduce(const Reduction& reduction, uint8_t* at, uint64_t value) {
+  Facts facts;
+  facts.operation = static_cast<Operation>(reduction.operation);
+  facts.type = reduction.type;
+  facts.bytes = SizeOf(reduction.type);
+  const uint64_t old = ExchangeOne(at, facts, value, 0);
+  return Apply(facts, old, value, 0) != old;
+}
 
 void RegisterAtomics(OpTable& table) {
   table.Add("atom", DecodeAtomic);

@@ -223,7 +223,7 @@ absl::Status ParseFacts(Decoder& d, const ptx::Operand& address, const ptx::Oper
   const uint32_t declared = d.Has("v2") ? 2 : d.Has("v4") ? 4 : d.Has("v8") ? 8 : 1;
   if (type == Type::kNone || type == Type::kPred || type == Type::kB128) return d.Lacks();
   if (facts.elements != declared) return d.Malformed("as many registers as the vector has elements");
-  if (d.Has("shared::cluster") || d.Has("cluster")) return d.Lacks();
+  if (d.Has("async") || d.Has("bulk")) return d.Lacks();
   const AccessKind kind = facts.access.kind;
   facts.access = ParseAccess(d, address);
   facts.access.kind = kind;
@@ -315,7 +315,6 @@ Flow IsSpace(Warp& warp, const Inst& inst) {
 }
 
 absl::Status DecodeIsSpace(Decoder& d) {
-  if (d.Has("shared::cluster")) return d.Lacks();
   d.inst().a = static_cast<uint32_t>(ParseAccess(d, ptx::Operand()).space);
   return Regular(d, IsSpace, Type::kPred, {Type::kU64});
 }

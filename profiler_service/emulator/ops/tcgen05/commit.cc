@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/emulator/exec/cluster.h"
 #include "profiler_service/emulator/ops/async/barrier_access.h"
 #include "profiler_service/emulator/ops/tcgen05/tensor_unit.h"
 
@@ -45,22 +46,31 @@ Flow CommitOne(Warp& warp, const Inst& inst, int lane, const BarrierPlace& place
   return warp.Fail(absl::UnimplementedError("emulator lacks room for so many tcgen05.commit on one mbarrier"));
 }
 
-// A mask names blocks of the cluster by rank; here every block is alone in its own.
+// A mask names blocks of the cluster by rank: the barrier at the same place in each of them.
 Flow CommitToCluster(Warp& warp, const Inst& inst, int lane, const BarrierPlace& place) {
+  Cluster& cluster = warp.block().cluster();
   const uint32_t ranks = warp.In<uint16_t>(inst.o[1])[lane];
-  if ((ranks & ~1u) != 0) {
+  if (ranks >> cluster.size() != 0) {
     const bool goes_on = ReportBarrierMisuse(
-        warp, inst, lane, absl::StrCat("tcgen05.commit to blocks 0x", absl::Hex(ranks), " of a cluster of one block"));
+        warp, inst, lane,
+        absl::StrCat("tcgen05.commit to blocks 0x", absl::Hex(ranks), " of a cluster of ", cluster.size()));
     if (!goes_on) return Flow::kRedirected;
   }
-  return (ranks & 1) != 0 ? CommitOne(warp, inst, lane, place) : Flow::kNext;
+  for (uint32_t rank = 0; rank < cluster.size(); ++rank) {
+    if ((ranks >> rank & 1) == 0) continue;
+    BarrierPlace there = place;
+    there.block = &cluster.block(rank);
+    const Flow flow = CommitOne(warp, inst, lane, there);
+    if (flow != Flow::kNext) return flow;
+  }
+  return Flow::kNext;
 }
 
 Flow CommitAll(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   BarrierPlace places[kLanes];
   uint32_t here = 0;
-  if (!FindBarriers(warp, inst, inst.o[0], facts.barrier, places, here)) return Flow::kRedirected;
+  if (!FindBarriers(warp, inst, inst.o[0], facts.barrier, inst.immediate, places, here)) return Flow::kRedirected;
   for (uint32_t rest = here; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const Flow flow =

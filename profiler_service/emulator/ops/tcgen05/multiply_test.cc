@@ -340,7 +340,7 @@ TEST_F(MultiplyTest, ACommitMayNameBlocksOfTheCluster) {
   job.instruction = Instruction(1, 1, 1, 32, 128, kAlongK, kAlongK);
   Run("committed_to_the_cluster", job);
   EXPECT_THAT(Broken("committed_to_nobody", sassay::v1::VERDICT_CODE_BARRIER_MISUSE, a_, b_).message(),
-              HasSubstr("tcgen05.commit to blocks 0x3 of a cluster of one block"));
+              HasSubstr("tcgen05.commit to blocks 0x3 of a cluster of 1"));
 }
 
 TEST_F(MultiplyTest, TheFirstProductMustNotAddToWhatNobodyWrote) {

@@ -43,7 +43,7 @@ Flow ArriveAtBarrier(Warp& warp, const Inst& inst) {
 }
 
 absl::Status DecodeBarrier(Decoder& d) {
-  if (d.Has("cluster")) return d.Lacks();
+  if (d.Has("cluster")) return DecodeClusterBarrier(d);
   if (d.Has("warp")) return d.Malformed("a known form");
   const bool reduces = d.Has("red"), arrives = d.Has("arrive");
   BarrierFacts facts;

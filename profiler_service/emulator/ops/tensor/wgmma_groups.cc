@@ -1,0 +1,37 @@
+#include "profiler_service/emulator/ops/tensor/wgmma_groups.h"
+
+#include <utility>
+
+#include "profiler_service/emulator/exec/access.h"
+
+namespace sassay::emulator {
+namespace {
+
+constexpr uint32_t kPiece = 16;
+
+}  // namespace
+
+void WgmmaGroups::NoteRead(Warp& warp, const Inst& inst, uint32_t offset) {
+  NoteUnitRead(warp, inst, 0, offset, kPiece);
+  Of(warp).open.push_back({offset, &inst});
+}
+
+void WgmmaGroups::Commit(Warp& warp) {
+  Groups& groups = Of(warp);
+  groups.pending.push_back(std::exchange(groups.open, {}));
+  ++groups.committed;
+  if (groups.pending.size() > kMost) EndOldest(warp, groups);
+}
+
+void WgmmaGroups::EndOldest(Warp& warp, Groups& groups) {
+  for (const Read& read : groups.pending.front()) NoteUnitReadEnd(warp, *read.inst, 0, read.offset, kPiece);
+  groups.pending.pop_front();
+}
+
+void WgmmaGroups::Wait(Warp& warp, size_t stay) {
+  Groups& groups = Of(warp);
+  while (groups.pending.size() > stay) EndOldest(warp, groups);
+  warp.EndRegisters(AsyncUnit::kWgmma, groups.committed - static_cast<uint32_t>(groups.pending.size()));
+}
+
+}  // namespace sassay::emulator
