@@ -144,6 +144,18 @@ TEST(FeedbackTest, TritonCandidateIsAskedForPython) {
   EXPECT_THAT(FeedbackText(input), AllOf(HasSubstr("def run(A, C):"), HasSubstr("fenced python code block")));
 }
 
+TEST(FeedbackTest, TritonCandidateIsToldOfTritonsOwnMeans) {
+  v1::Extracted extracted;
+  extracted.set_path("kernel.py");
+  v1::Verdict verdict;
+  verdict.set_status(v1::VERDICT_STATUS_CORRECT);
+  verdict.mutable_evidence()->set_status(v1::Evidence::CUBIN_SASS_ABSENT);
+  FeedbackInput input;
+  input.extracted = &extracted;
+  input.verdict = &verdict;
+  EXPECT_THAT(FeedbackText(input), AllOf(HasSubstr("tl.dot"), Not(HasSubstr("wgmma"))));
+}
+
 TEST(FeedbackTest, LastTurnIsNotAskedToAnswer) {
   const v1::Verdict verdict = Failed(v1::VERDICT_STATUS_TIMEOUT, v1::VERDICT_CODE_KERNEL_TIMEOUT);
   FeedbackInput input;

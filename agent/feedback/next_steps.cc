@@ -28,23 +28,26 @@ uint32_t Multiprocessors(const capture::DeviceModel& model) {
   return found == model.attributes.end() ? 0 : static_cast<uint32_t>(found->second);
 }
 
-const char* MatrixInstructions(const std::string& arch) {
+const char* MatrixInstructions(const FeedbackInput& input, const std::string& arch) {
+  if (input.extracted != nullptr && absl::EndsWith(input.extracted->path(), ".py"))
+    return "tl.dot on tiles of at least 64 rows, fed by tensor descriptors";
   if (arch == "sm_90a") return "wgmma.mma_async fed by TMA (cp.async.bulk.tensor)";
   if (arch == "sm_100a") return "tcgen05.mma with tensor memory, fed by TMA (cp.async.bulk.tensor)";
   return "the architecture's matrix instructions";
 }
 
-std::string EvidenceStep(const v1::Evidence& evidence, const TargetGpu& gpu) {
+std::string EvidenceStep(const FeedbackInput& input, const TargetGpu& gpu) {
+  const v1::Evidence& evidence = input.verdict->evidence();
   if (evidence.status() == v1::Evidence::CUBIN_SASS_ABSENT)
     return absl::StrCat(
         "The kernel does not use the target architecture's own instructions, and without them a turn does "
         "not count as using the target. Move the matrix products to ",
-        MatrixInstructions(gpu.arch), ".");
+        MatrixInstructions(input, gpu.arch), ".");
   if (evidence.status() == v1::Evidence::DYNAMIC_NOT_EXECUTED)
     return absl::StrCat(
         "The target architecture's instructions are compiled in but never reached: see which branch or "
         "predicate keeps the path with ",
-        MatrixInstructions(gpu.arch), " from running.");
+        MatrixInstructions(input, gpu.arch), " from running.");
   return "";
 }
 
@@ -163,8 +166,7 @@ std::vector<std::string> NextSteps(const FeedbackInput& input) {
   const v1::Verdict& verdict = *input.verdict;
   const TargetGpu gpu = TargetGpuOf(verdict.versions());
   const v1::Submitted& submitted = input.submitted == nullptr ? v1::Submitted::default_instance() : *input.submitted;
-  std::vector<std::string> steps = {EvidenceStep(verdict.evidence(), gpu), ShareStep(verdict.evidence()),
-                                    SpillStep(submitted)};
+  std::vector<std::string> steps = {EvidenceStep(input, gpu), ShareStep(verdict.evidence()), SpillStep(submitted)};
   for (const v1::LaunchShape& launch : submitted.launches()) {
     steps.push_back(WaveStep(submitted, launch, gpu));
     steps.push_back(OccupancyStep(submitted, launch));
