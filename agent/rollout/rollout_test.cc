@@ -150,7 +150,7 @@ class RolloutTest : public ::testing::Test {
       specs[i].began.set_trajectory_id(TrajectoryId(i));
       specs[i].began.set_workload(workload_.name());
     }
-    Board board(manifest_.turn_limit(), [this](absl::string_view line) { lines_.emplace_back(line); });
+    Board board(manifest_.turn_limit(), [this](absl::string_view line) { on_line_(line); });
     Spending spending(manifest_.token_budget(), manifest_.money_budget_usd());
     rollout_ = std::make_unique<Rollout>(RolloutParts{*folder, model_, judge_, board, notes_, watch_}, options_,
                                          std::move(specs), spending);
@@ -180,7 +180,7 @@ class RolloutTest : public ::testing::Test {
   FakeJudge judge_;
   std::function<std::string(const v1::Verdict&, const v1::Workload&)> notes_;
   std::function<void(Stopper&, const std::function<void(const v1::Event&)>&)> watch_;
-  std::vector<std::string> lines_;
+  std::function<void(absl::string_view)> on_line_ = [](absl::string_view) {};
   std::unique_ptr<Rollout> rollout_;
 };
 
@@ -383,7 +383,10 @@ TEST_F(RolloutTest, ASubmissionUnderWayWhenTheRunStoppedIsFoundAgain) {
 
 TEST_F(RolloutTest, ALateExclusionTakesTheTrajectoryBackAlsoFromItsEnd) {
   manifest_.set_turn_limit(2);
-  absl::Notification ended;
+  absl::Notification ended, second_ended;
+  on_line_ = [&](absl::string_view line) {
+    if (absl::StartsWith(line, "exp_001 ended") && !second_ended.HasBeenNotified()) second_ended.Notify();
+  };
   // The first trajectory waits in its last turn until the other one, which has ended, was excluded and has gone on.
   judge_.before = [&](const JudgeJob& job, Stopper&) {
     if (job.request_id == "R/exp_000/1/0") ended.WaitForNotification();
@@ -394,12 +397,7 @@ TEST_F(RolloutTest, ALateExclusionTakesTheTrajectoryBackAlsoFromItsEnd) {
     if (job.request_id == "R.1/exp_001/1/0") ended.Notify();
   };
   watch_ = [&](Stopper& stopper, const std::function<void(const v1::Event&)>& on_event) {
-    while (!stopper.stopped()) {
-      const auto log = ReadRun(Path());
-      const bool done = log.ok() && log->trajectories.size() == 2 && log->trajectories[1].ended.has_value();
-      if (done) break;
-      stopper.Sleep(absl::Milliseconds(2));
-    }
+    second_ended.WaitForNotification();
     v1::Event event;
     event.set_submission_id("s-R/exp_001/0/0");
     event.mutable_excluded()->set_attempt(1);

@@ -294,6 +294,25 @@ TEST_F(RolloutsTest, ATurnThatIsExcludedLateTakesTheTrajectoryBackToIt) {
   EXPECT_EQ(result.json["taken_back"], 2);
 }
 
+TEST_F(RolloutsTest, WhatIsMissingIsSaidAtOnce) {
+  StartModel(Answer);
+  const std::vector<std::string> whole = New("run", 1, 1);
+  const std::vector<std::string> no_folder(whole.begin(), whole.end() - 2);
+  EXPECT_THAT(RunAgent(With(no_folder)).stderr_text, HasSubstr("-o DIR is needed"));
+  const AgentResult none = RunAgent(With(Resume("none")));
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.stderr_text, HasSubstr("is no run"));
+  ASSERT_EQ(RunAgent(With(whole)).exit_code, 0);
+  EXPECT_THAT(RunAgent(With(whole)).stderr_text, HasSubstr("holds a run already"));
+  std::vector<std::string> other = Resume("run");
+  other.insert(other.end(), {"--turns", "9"});
+  EXPECT_THAT(RunAgent(With(other)).stderr_text, HasSubstr("--turns is \"1\" in this run"));
+  const AgentResult prompt = RunAgent({"run", "--workload", kWorkload, "--dry-run", "--json"});
+  EXPECT_EQ(prompt.exit_code, 0);
+  EXPECT_GT(prompt.json["estimated_tokens"], 1000);
+  EXPECT_EQ(model_->Counts().size(), 1u) << "nobody was asked by any of these";
+}
+
 TEST_F(RolloutsTest, ARunThatMeetsNoServiceOrNoKeySaysSoBeforeItCosts) {
   StartModel(Answer);
   ASSERT_TRUE(WriteFileAtomically(Folder("key"), "another\n", 0600).ok());

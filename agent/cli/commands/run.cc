@@ -186,7 +186,7 @@ class Running {
                                                                           session_.err_style(), StandardErrorSize)
                                              : nullptr;
     const InterruptHandler interrupts([&](int times) {
-      board.Note(times == 1 ? "stopping; answers under way are paid for and may arrive. Ctrl-C again cuts them off"
+      board.Note(times == 1 ? "stopping; answers under way (paid for) may arrive; Ctrl-C again cuts them off"
                             : "cutting off the answers under way");
       rollout.Interrupt(times);
       if (times > 1) CancelEveryRun();

@@ -11,8 +11,7 @@ namespace sassay::agent {
 namespace {
 
 constexpr size_t kFixedLines = 3;  // summary, legend, and the one where the cursor rests
-constexpr char kLegend[] =
-    "+ correct  c compile  h capture  r rejected  z sanitizer  x runtime  t time-out  n numbers  ! cheating  - no code";
+constexpr char kLegend[] = "+ correct  c compile  h capture  r rejected  z sanitizer  x crash  t hang  n numbers";
 
 // The first `columns` characters of printable text.
 std::string Cut(const std::string& text, size_t columns) {
