@@ -149,6 +149,18 @@ BROKEN_TEST(overwritten_without_barrier, {
   if (threadIdx.x == 96) ISSUE_ONCE(base);
   if (threadIdx.x == 96) Commit(&done);
 })
+BROKEN_TEST(operand_not_fenced, {
+  if (threadIdx.x == 5) image[3] ^= 1;
+  __syncthreads();
+  if (threadIdx.x == 0) ISSUE_ONCE(base);
+  if (threadIdx.x == 0) Commit(&done);
+})
+BROKEN_TEST(operand_overwritten, {
+  if (threadIdx.x == 0) ISSUE_ONCE(base);
+  if (threadIdx.x == 0) Commit(&done);
+  __syncthreads();
+  if (threadIdx.x % 32 == 5) image[threadIdx.x / 32] ^= 1;
+})
 BROKEN_TEST(adds_to_leftovers, {
   if (threadIdx.x == 0) MMA("f16", base, a, b, job.instruction, 1);
   if (threadIdx.x == 0) Commit(&done);

@@ -14,7 +14,7 @@ bool SameKind(const Lane& a, const Lane& b) {
   return google::protobuf::util::MessageDifferencer::Equals(left, right);
 }
 
-// The emulator's tests ran on Hopper GPUs as well; no Blackwell GPU was at hand.
+// Candidates have run on Hopper GPUs beside the emulated device; no Blackwell GPU was at hand.
 std::vector<std::string> CaveatsOf(const Lane& lane) {
   if (!lane.emulated() || lane.device().arch() == "sm_90a") return {};
   return {absl::StrCat("the emulation of ", lane.device().arch(),

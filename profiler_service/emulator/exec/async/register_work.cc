@@ -39,10 +39,12 @@ void Warp::EndRegisters(AsyncUnit unit, uint32_t up_to) {
   }
 }
 
-// A copy of a register is as unfinished as the register; compilers make such copies right behind the instruction.
+// A copy of a register is as unfinished as the register. Compilers make such copies right behind the instruction, and
+// store there what they keep in local memory: neither is the author's doing.
 void Warp::CheckRegisters(const Inst& inst) {
   const Frame& frame = *splits_[current_].frame;
-  if (frame.under_way.empty() || (inst.flags & kRegistersOwn) != 0) return;
+  const std::string& opcode = launch_->program->opcodes[inst.opcode];
+  if (frame.under_way.empty() || (inst.flags & kRegistersOwn) != 0 || absl::StartsWith(opcode, "st.local")) return;
   RegisterWork met, copied;
   for (int i = 0; i < inst.destinations + inst.sources; ++i) {
     const uint32_t index = inst.o[i].index;
@@ -50,7 +52,7 @@ void Warp::CheckRegisters(const Inst& inst) {
     const RegisterWork& work = frame.under_way[index];
     const bool destination = i < inst.destinations;
     if (work.unit == AsyncUnit::kNone || (!destination && !work.written)) continue;
-    const bool copies = !destination && absl::StartsWith(launch_->program->opcodes[inst.opcode], "mov.");
+    const bool copies = !destination && absl::StartsWith(opcode, "mov.");
     (copies ? copied : met) = work;
   }
   if (met.unit != AsyncUnit::kNone) return ReportRegister(inst, met);

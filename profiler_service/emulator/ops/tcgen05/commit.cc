@@ -41,15 +41,17 @@ Flow CommitOne(Warp& warp, const Inst& inst, int lane, const BarrierPlace& place
   if (!CheckBarrier(warp, inst, lane, place)) return warp.launch().stop ? Flow::kRedirected : Flow::kNext;
   TensorUnit& unit = TensorUnit::Of(warp);
   auto commit = std::make_unique<Commit>(warp.block(), warp.ThreadOf(lane), unit.issued(), place.offset);
-  if (warp.checked()) warp.block().shared().Publish(warp.index(), commit->cause());
+  if (warp.checked() && place.block == &warp.block()) {
+    warp.block().shared().Publish(warp.index(), commit->cause());
+  }
   if (place.block->mbarriers().Defer(place.offset, std::move(commit))) return Flow::kNext;
   return warp.Fail(absl::UnimplementedError("emulator lacks room for so many tcgen05.commit on one mbarrier"));
 }
 
-// A mask names blocks of the cluster by rank: the barrier at the same place in each of them.
+// To the barrier at the same place of every block of the cluster that the mask names by rank.
 Flow CommitToCluster(Warp& warp, const Inst& inst, int lane, const BarrierPlace& place) {
-  Cluster& cluster = warp.block().cluster();
   const uint32_t ranks = warp.In<uint16_t>(inst.o[1])[lane];
+  Cluster& cluster = warp.block().cluster();
   if (ranks >> cluster.size() != 0) {
     const bool goes_on = ReportBarrierMisuse(
         warp, inst, lane,

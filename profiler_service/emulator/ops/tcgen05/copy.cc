@@ -65,8 +65,10 @@ Flow CopyOne(Warp& warp, const Inst& inst, const Facts& facts, int lane) {
   operation.name = "tcgen05.cp";
   operation.where = warp.PlaceOf(inst, lane);
   operation.writes = {{0, facts.rows * facts.copies, at.column, facts.columns}};
-  operation.run = [source, facts, at](Block& block, TensorMemory& memory) {
+  if (warp.checked()) source->Begin(warp, inst, lane);
+  operation.run = [source, facts, at, checked = warp.checked()](Block& block, TensorMemory& memory) {
     Copy(*source, facts, at, block.shared().data(), memory);
+    if (checked) source->End(block);
   };
   TensorUnit::Of(warp).Issue(warp, inst, std::move(operation));
   return Flow::kNext;

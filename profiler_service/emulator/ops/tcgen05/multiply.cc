@@ -169,10 +169,12 @@ TensorOperation Operation(Warp& warp, const Inst& inst, int lane, std::shared_pt
   operation.where = warp.PlaceOf(inst, lane);
   operation.writes = product->Regions(product->d_at, product->shape.n);
   if (product->a_in_tensor_memory) operation.reads = product->Regions(product->a_at, product->AColumns());
+  if (warp.checked()) product->a.Begin(warp, inst, lane), product->b.Begin(warp, inst, lane);
   operation.run = [product = std::move(product), where = operation.where, checked = warp.checked()](
                       Block& block, TensorMemory& memory) {
     if (checked) ReportUnwritten(block, where, *product, memory);
     product->Compute(block.shared().data(), memory);
+    if (checked) product->a.End(block), product->b.End(block);
   };
   return operation;
 }

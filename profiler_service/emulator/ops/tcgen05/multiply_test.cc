@@ -348,6 +348,13 @@ TEST_F(MultiplyTest, TheFirstProductMustNotAddToWhatNobodyWrote) {
               HasSubstr("adds to columns 0 to 31 of tensor memory, which nobody has written"));
 }
 
+TEST_F(MultiplyTest, OperandsAreOrderedAgainstStores) {
+  EXPECT_THAT(Broken("operand_not_fenced", sassay::v1::VERDICT_CODE_ASYNC_RACE, a_, b_).message(),
+              HasSubstr("with no fence.proxy.async between"));
+  EXPECT_THAT(Broken("operand_overwritten", sassay::v1::VERDICT_CODE_ASYNC_RACE, a_, b_).message(),
+              HasSubstr("still reads there"));
+}
+
 TEST_F(MultiplyTest, DMustLieInsideAndAligned) {
   EXPECT_THAT(Broken("past_the_columns", sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE, a_, b_).message(),
               HasSubstr("D in columns 500 to 531 of tensor memory, which are not all allocated"));

@@ -5,7 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "profiler_service/emulator/exec/program.h"
+#include "profiler_service/emulator/exec/access.h"
+#include "profiler_service/emulator/exec/block.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 
 namespace sassay::emulator {
@@ -98,6 +99,15 @@ bool SharedOperand::Place(uint32_t shared_bytes) {
     }
   }
   return true;
+}
+
+void SharedOperand::Begin(Warp& warp, const Inst& inst, int lane) const {
+  for (const uint32_t offset : pieces) NoteUnitRead(warp, inst, lane, offset, 16);
+}
+
+// Who may write there next is ordered by the commit, which comes after the reads began.
+void SharedOperand::End(Block& block) const {
+  for (const uint32_t offset : pieces) block.copies().EndRead(offset, 16);
 }
 
 std::vector<double> SharedOperand::Read(const uint8_t* shared) const {

@@ -13,6 +13,10 @@
 
 namespace sassay::emulator {
 
+class Block;
+class Warp;
+struct Inst;
+
 // An operand in shared memory: where each of its 16-byte pieces lies, as offsets in the block's shared memory. K-major:
 // piece (mn, k / elements); MN-major: piece (mn / elements, k); the second index runs faster.
 struct SharedOperand {
@@ -24,6 +28,9 @@ struct SharedOperand {
   uint32_t per_piece() const { return 16 / ElementBytes(element); }
   // Fills `pieces`; false if one of them lies outside of `shared_bytes` bytes of shared memory.
   bool Place(uint32_t shared_bytes);
+  // Checked launches: the tensor core begins to read the pieces for a thread, and is done with them.
+  void Begin(Warp& warp, const Inst& inst, int lane) const;
+  void End(Block& block) const;
   // values[mn * k_extent + k].
   std::vector<double> Read(const uint8_t* shared) const;
 };
