@@ -91,7 +91,7 @@ std::string Example(const Architecture& arch, sassay::v1::EntryAbi abi) {
       "using namespace sassay::ptx;";
   return absl::StrCat(absl::StrReplaceAll(code, {{"extern \"C\" void run(", "static void Launch("},
                                                  {"\nusing namespace sassay::ptx;", includes}}),
-                      Code("entry_tvm_ffi.cu"));
+                      Code("entry_tvm_ffi.inc"));
 }
 
 std::string Contract(const Architecture& arch, const PromptRequest& request) {

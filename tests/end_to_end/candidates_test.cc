@@ -1,4 +1,5 @@
-// Every candidate in tests/hostile and every example, submitted for real; its first line says what must become of it.
+// Every candidate in tests/hostile, every example and every candidate that checks the template library, submitted for
+// real; its first line says what must become of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +50,7 @@ Expectation ParseExpectation(const fs::path& candidate) {
 
 std::vector<std::string> Candidates() {
   std::vector<std::string> found;
-  for (const char* folder : {"tests/hostile", "agent/examples"}) {
+  for (const char* folder : {"tests/hostile", "agent/examples", "agent/knowledge/testdata", "agent/knowledge/text"}) {
     for (const auto& entry : fs::recursive_directory_iterator(SourcePath(folder))) {
       if (entry.path().extension() == ".cu") found.push_back(fs::relative(entry.path(), SourcePath("")).string());
     }

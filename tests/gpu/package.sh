@@ -47,7 +47,7 @@ export -f bundle
 export bin folder
 # What is refused before a bundle exists (tests/hostile/{compile,capture}) has nothing to prove on a GPU, and what is for another architecture
 # (arch= in the first line) does not run on this one.
-grep -rlE '^// expect: ' --include='*.cu' agent/examples tests/hostile | xargs grep -LE '^// expect: .* arch=' | grep -vE '^tests/hostile/(compile|capture)/' | sort |
+grep -rlE '^// expect: ' --include='*.cu' agent/examples agent/knowledge tests/hostile | xargs grep -LE '^// expect: .* arch=' | grep -vE '^tests/hostile/(compile|capture)/' | sort |
   xargs -P "$(nproc)" -I{} bash -c 'bundle {}' >"$folder/unsorted.tsv"
 # For sanitize.sh: each with a plan for the size that is asked for and one for the sanitize shape.
 sanitized() {

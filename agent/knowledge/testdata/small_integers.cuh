@@ -1,8 +1,8 @@
 // Factors of small integers, laid out in shared memory as TMA would, and what their products ought to be.
 #pragma once
 
-#include <cstring>
 #include <sassay/ptx/common.cuh>
+#include <type_traits>
 
 #include "self_check.cuh"
 
@@ -37,8 +37,10 @@ __device__ int Element(int row, int k, int salt) {
 
 template <In kIn>
 __device__ void Put(uint8_t* tile, uint32_t offset, int value) {
-  const uint32_t bits = Bits<kIn>(value);
-  memcpy(tile + offset, &bits, kElementBytes<kIn>);
+  // By type: of a memcpy of two bytes ptxas 13.0 makes single bytes, and the low one by F2I, as if a number were meant.
+  using Word = std::conditional_t<kElementBytes<kIn> == 4, uint32_t,
+                                  std::conditional_t<kElementBytes<kIn> == 2, uint16_t, uint8_t>>;
+  *reinterpret_cast<Word*>(tile + offset) = static_cast<Word>(Bits<kIn>(value));
 }
 
 // Lays `rows` x kDepth elements out as TMA would. kDepth: K of two instructions.
