@@ -345,6 +345,12 @@ TEST_F(RolloutTest, ARefusedKeyStopsTheWholeRunAndTheFolderCanBeResumed) {
   EXPECT_EQ(Read().trajectories[1].turns.size(), 3u);
 }
 
+TEST_F(RolloutTest, AModelThatGivesUpByItselfPausesTheRun) {
+  model_.fail = [](const GenerationRequest&) { return absl::CancelledError("enough"); };
+  EXPECT_EQ(Go().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(model_.requests().size(), 1u);
+}
+
 TEST_F(RolloutTest, AnInterruptLetsAnswersArriveThatArePaidForAndNothingElse) {
   options_.parallel = 1;
   model_.before = [&](const GenerationRequest&, Stopper& stopper) {

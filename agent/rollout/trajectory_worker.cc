@@ -246,6 +246,9 @@ absl::Status TrajectoryWorker::Ask(uint32_t turn) {
   if (EndsConversation(answered.status())) {
     return End(v1::TRAJECTORY_END_MODEL_REFUSED, answered.status().message());
   }
+  // Nobody stopped it: else it would be asked again and again.
+  if (absl::IsCancelled(answered.status()) && !stopper->stopped())
+    return absl::UnavailableError(absl::StrCat("the model gave up: ", answered.status().message()));
   RETURN_IF_ERROR(answered.status());
   answered->set_turn(turn);
   return TakeAnswer(*std::move(answered));
