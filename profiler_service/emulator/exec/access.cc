@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/demangle/demangle.h"
 #include "profiler_service/emulator/exec/cluster.h"
-#include "profiler_service/emulator/exec/private_pages.h"
-#include "profiler_service/emulator/exec/racing.h"
+#include "profiler_service/emulator/memory/private_pages.h"
+#include "profiler_service/emulator/memory/racing.h"
 
 namespace sassay::emulator {
 namespace {

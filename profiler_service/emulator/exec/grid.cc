@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/steady_time.h"
 #include "profiler_service/emulator/exec/cluster.h"
-#include "profiler_service/emulator/exec/private_pages.h"
+#include "profiler_service/emulator/memory/private_pages.h"
 #include "profiler_service/emulator/pace/estimate.h"
 
 namespace sassay::emulator {

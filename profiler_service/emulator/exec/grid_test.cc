@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "gtest/gtest.h"
-#include "profiler_service/emulator/exec/private_pages.h"
+#include "profiler_service/emulator/memory/private_pages.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/pace/estimate.h"
 #include "profiler_service/emulator/ptx/parser.h"

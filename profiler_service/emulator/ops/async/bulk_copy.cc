@@ -7,7 +7,7 @@
 #include "profiler_service/emulator/descriptor/tensor_geometry.h"
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/cluster.h"
-#include "profiler_service/emulator/exec/racing.h"
+#include "profiler_service/emulator/memory/racing.h"
 #include "profiler_service/emulator/ops/async/barrier_access.h"
 #include "profiler_service/emulator/ops/async/bulk_work.h"
 #include "profiler_service/emulator/ops/families.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "profiler_service/emulator/exec/access.h"
-#include "profiler_service/emulator/exec/racing.h"
+#include "profiler_service/emulator/memory/racing.h"
 
 namespace sassay::emulator {
 namespace {

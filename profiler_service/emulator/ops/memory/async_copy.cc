@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
-#include "profiler_service/emulator/exec/racing.h"
+#include "profiler_service/emulator/memory/racing.h"
 #include "profiler_service/emulator/ops/async/barrier_access.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"

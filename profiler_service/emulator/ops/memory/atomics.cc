@@ -5,7 +5,7 @@
 #include "absl/synchronization/mutex.h"
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
-#include "profiler_service/emulator/exec/racing.h"
+#include "profiler_service/emulator/memory/racing.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"

@@ -1,7 +1,7 @@
 // What a block that is only tried writes to global memory. A trial measures how long a block takes before its turn has
 // come; on a GPU it would not have begun yet, so nobody may see anything of it.
-#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_PRIVATE_PAGES_H_
-#define SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_PRIVATE_PAGES_H_
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_PRIVATE_PAGES_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_PRIVATE_PAGES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -35,4 +35,4 @@ class PrivatePages {
 
 }  // namespace sassay::emulator
 
-#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_PRIVATE_PAGES_H_
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_PRIVATE_PAGES_H_

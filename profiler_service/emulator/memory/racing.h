@@ -1,8 +1,8 @@
 // Memory that several blocks may touch at once, each on a host thread of its own. A race between them is the
 // candidate's, and must be no undefined behaviour of ours: relaxed atomics are plain moves on the hosts that we build
 // for. Addresses are aligned to the size of the access, as PTX asks and access.cc checks.
-#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_RACING_H_
-#define SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_RACING_H_
+#ifndef SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_RACING_H_
+#define SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_RACING_H_
 
 #include <cstdint>
 #include <cstring>
@@ -98,4 +98,4 @@ inline void SetRacing(uint8_t* flags, bool value, uint32_t count) {
 
 }  // namespace sassay::emulator
 
-#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_EXEC_RACING_H_
+#endif  // SASSAY_PROFILER_SERVICE_EMULATOR_MEMORY_RACING_H_

@@ -1,6 +1,6 @@
-#include "profiler_service/emulator/exec/private_pages.h"
+#include "profiler_service/emulator/memory/private_pages.h"
 
-#include "profiler_service/emulator/exec/racing.h"
+#include "profiler_service/emulator/memory/racing.h"
 
 namespace sassay::emulator {
 
