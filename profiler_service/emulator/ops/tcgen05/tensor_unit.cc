@@ -194,11 +194,13 @@ void TensorUnit::Remember(Warp& warp, const Inst& inst, const TensorRegion& regi
   }
 }
 
-void TensorUnit::NoteLoad(Warp& warp, const Inst& inst, const TensorRegion& region) {
+bool TensorUnit::NoteLoad(Warp& warp, const Inst& inst, const TensorRegion& region) {
   const std::string what = absl::StrCat("tcgen05.ld of ", Columns(region.column, region.columns));
-  if (!MeetsOperation(warp, inst, region, false, what)) Check(warp, inst, region, false, what);
+  const bool too_early = MeetsOperation(warp, inst, region, false, what);
+  if (!too_early) Check(warp, inst, region, false, what);
   Remember(warp, inst, region, false);
   loads_[warp.index()].push_back({warp.PlaceOf(inst, std::countr_zero(warp.mask())), region});
+  return too_early;
 }
 
 void TensorUnit::NoteStore(Warp& warp, const Inst& inst, const TensorRegion& region) {

@@ -58,7 +58,8 @@ class TensorUnit : public BlockExtension {
   // Does those among the first `count` that `thread` asked for.
   void Finish(Block& block, uint32_t thread, uint64_t count);
   // ld and st in checked launches: reports what they meet, and remembers them until the warp waits.
-  void NoteLoad(Warp& warp, const Inst& inst, const TensorRegion& region);
+  // True: an operation that is under way will write what is loaded.
+  bool NoteLoad(Warp& warp, const Inst& inst, const TensorRegion& region);
   void NoteStore(Warp& warp, const Inst& inst, const TensorRegion& region);
   void WaitLoads(uint32_t warp) { loads_[warp].clear(); }
   void WaitStores(uint32_t warp) { stores_[warp].clear(); }

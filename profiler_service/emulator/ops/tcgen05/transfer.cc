@@ -131,8 +131,10 @@ Flow LoadTensor(Warp& warp, const Inst& inst) {
   const TensorMemory& memory = unit.memory();
   const uint32_t mask = warp.mask();
   if (warp.checked()) {
-    for (const TensorRegion& region : Regions(facts, at)) unit.NoteLoad(warp, inst, region);
-    TaintLoaded(warp, inst, facts, memory, at);
+    bool too_early = false;
+    for (const TensorRegion& region : Regions(facts, at)) too_early |= unit.NoteLoad(warp, inst, region);
+    // What is loaded too early is no more to blame for what it held before.
+    if (!too_early) TaintLoaded(warp, inst, facts, memory, at);
     for (uint32_t r = 0; r < facts.registers; ++r) warp.BeginRegister(inst.o[r], AsyncUnit::kTensorLoad, 0, inst, true);
   }
   ForCells(facts, at, [&](uint32_t t, uint32_t r, uint32_t lane, uint32_t column) {

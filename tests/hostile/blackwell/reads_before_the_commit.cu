@@ -1,0 +1,5 @@
+// expect: SANITIZER_ERROR ASYNC_RACE workload=gemm_n256_k256/M=256 arch=sm_100a match="while the tcgen05.mma"
+//
+// The result is read before the products are done.
+#define WAITS_FOR_DONE false
+#include "gemm.cuh"
