@@ -42,6 +42,12 @@ TEST_F(TritonTest, ARightCandidateIsCorrectVerifiedAndScorable) {
   EXPECT_EQ(verdict["scorable"], true);
 }
 
+TEST_F(TritonTest, TensorDescriptorsAndTensorCoresExecute) {
+  const nlohmann::json verdict = Submit("gemm_tma.py");
+  EXPECT_EQ(verdict["status"], "CORRECT") << verdict.dump(2);
+  EXPECT_EQ(verdict["evidence"]["status"], "DYNAMIC_PRESENT");
+}
+
 TEST_F(TritonTest, AStoreBehindTheOutputNamesThePythonLine) {
   const nlohmann::json verdict = Submit("row_dot_past_the_end.py");
   EXPECT_EQ(verdict["status"], "SANITIZER_ERROR") << verdict.dump(2);

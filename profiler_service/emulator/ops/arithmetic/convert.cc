@@ -332,11 +332,19 @@ Flow Cvta(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// A parameter's address is taken as it is generic already, or as its lower half where a compiler keeps short pointers.
+Flow CvtaParam(Warp& warp, const Inst& inst) {
+  const uint64_t* a = warp.In<uint64_t>(inst.o[1]);
+  Map<uint64_t>(warp, inst.o[0], [=](int i) { return a[i] < kWindowBytes ? a[i] + kParamWindow : a[i]; });
+  return Flow::kNext;
+}
+
 absl::Status DecodeCvta(Decoder& d) {
   const uint64_t window = d.Has("shared") || d.Has("shared::cta") ? kSharedWindow : d.Has("local") ? kLocalWindow : 0;
   if (d.Has("shared::cluster")) return d.Lacks();
   d.inst().immediate = static_cast<int64_t>(d.Has("to") ? -window : window);
   const Type type = d.type();
+  if (d.Has("param") && !d.Has("to") && SizeOf(type) == 8) return Regular(d, CvtaParam, type, {type});
   // cvta.local of a variable's name: the frame's base is missing then, so only registers are taken.
   if (window == kLocalWindow && d.operand(1).kind == ptx::Operand::kVariable) return d.Lacks();
   return Regular(d, SizeOf(type) == 8 ? Cvta<uint64_t> : Cvta<uint32_t>, type, {type});
