@@ -74,7 +74,7 @@ TEST_P(HopperTest, BoxesOfAnyRankComeRowByRowWithZerosOutside) {
   std::iota(values.begin(), values.end(), 1);
   const uint64_t tensor = emulated_.Upload(values, "tensor");
   for (size_t rank = 1; rank <= 5; ++rank) {
-    const Coordinates at = {{-2, 3, -1, 2, 1}};
+    const Coordinates at = {{-4, 3, -1, 2, 1}};
     const auto map = Map(kInt32, 4, {extents.begin(), extents.begin() + static_cast<long>(rank)},
                          {box.begin(), box.begin() + static_cast<long>(rank)});
     std::vector<int32_t> expected;
@@ -95,6 +95,18 @@ TEST_P(HopperTest, BoxesOfAnyRankComeRowByRowWithZerosOutside) {
     }
     EXPECT_EQ(LoadBox(map, tensor, at, static_cast<int>(count * 4)), expected) << rank;
   }
+}
+
+// An H200 calls it an illegal instruction.
+TEST_P(HopperTest, BoxesMayNotBeginBetweenPiecesBeforeTheirRow) {
+  const uint64_t tensor = emulated_.Upload(std::vector<int32_t>(64), "tensor");
+  const auto execution =
+      emulated_.Run("load_box", {1, 1, 1}, {64, 1, 1},
+                    {Encoded(Map(kInt32, 4, {8, 8}, {8, 8}), tensor), Bytes(Coordinates{{-2, 0, 0, 0, 0}}), Bytes(2),
+                     Bytes(256), Bytes(emulated_.Allocate(256))},
+                    1024);
+  ASSERT_FALSE(execution.findings.empty()) << execution.message;
+  EXPECT_EQ(execution.findings[0].code(), sassay::v1::VERDICT_CODE_ILLEGAL_INSTRUCTION);
 }
 
 TEST_P(HopperTest, SwizzlesExchangePiecesByTheAddressOfTheirRow) {

@@ -177,6 +177,13 @@ bool Request::AddTensorRows() {
   for (uint32_t d = 0; d < facts_.rank; ++d) {
     at[d] = static_cast<int32_t>(warp_.Lane(inst_.o[facts_.coordinates + static_cast<int>(d)], lane_));
   }
+  // Seen on an H200: a box that begins 8 bytes before its row is an illegal instruction.
+  const int64_t first_byte = int64_t{at[0]} * geometry_.element_bits / 8;
+  if (first_byte < 0 && first_byte % 16 != 0) {
+    return Refuse(sassay::v1::VERDICT_CODE_ILLEGAL_INSTRUCTION,
+                  absl::StrCat("a box that begins ", -first_byte,
+                               " bytes before the tensor's rows; TMA takes multiples of 16 there"));
+  }
   if (geometry_.fills_with_nan) transfer_.fill = NanFill(geometry_.data_type);
   bool good = true;
   ForBoxRows(geometry_, at, [&](const BoxRow& row) { good = good && AddRow(row.offset, row, geometry_.RowBytes()); });

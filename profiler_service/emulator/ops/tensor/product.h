@@ -11,7 +11,8 @@ namespace sassay::emulator {
 // Numerics. Floats: every product of two elements is exact in fp32 (tf32 has 11 bits, the others have fewer); sums are
 // rounded to nearest after each product, in the order of k, beginning with the accumulator. Tensor cores add the
 // products of one instruction at once and cut bits off, 8-bit floats with even fewer bits kept (about 14), so last bits
-// differ from silicon's. Integers wrap, or saturate after each instruction: exact.
+// differ from silicon's: on an H200 one instruction came within 7e-8 of the exact sum, relative to it plus 16, with
+// f16, bf16 and tf32, within 4e-5 with e4m3. Integers wrap, or saturate after each instruction: exact.
 struct TensorProduct {
   static constexpr uint32_t kRows = 16, kMostN = 256, kMostK = 32;
 
