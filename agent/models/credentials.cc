@@ -85,4 +85,8 @@ absl::StatusOr<Secret> FindKey(const Settings& settings, const std::map<std::str
                    " in plain text: use https://, or --insecure-endpoint in a network that you trust."));
 }
 
+bool IsKnownServer(const Endpoint& endpoint) {
+  return endpoint.IsLoopback() || (endpoint.tls && ProviderOf(endpoint) != nullptr);
+}
+
 }  // namespace sassay::agent

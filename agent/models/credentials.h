@@ -21,6 +21,10 @@ namespace sassay::agent {
 absl::StatusOr<Secret> FindKey(const Settings& settings, const std::map<std::string, std::string>& environment,
                                const Endpoint& endpoint);
 
+// Whether a key may go to `endpoint` though only a folder, which may be somebody else's, names it: this machine, and
+// the providers above by TLS.
+bool IsKnownServer(const Endpoint& endpoint);
+
 }  // namespace sassay::agent
 
 #endif  // SASSAY_AGENT_MODELS_CREDENTIALS_H_

@@ -8,6 +8,8 @@
 #include "absl/strings/str_split.h"
 #include "agent/build/workload_names.h"
 #include "agent/config/keys.h"
+#include "agent/models/credentials.h"
+#include "agent/models/http/endpoint.h"
 #include "agent/trajectory/layout.h"
 #include "agent/trajectory/read_log.h"
 #include "common/base/files.h"
@@ -50,13 +52,44 @@ std::string NotesWord(const std::string& option) {
   return absl::EndsWith(option, ":kernel") ? "kernel" : "explanation";
 }
 
+// Whether `endpoint`, as somebody would write it, is where the run's questions go.
+bool IsServerOf(const v1::RunManifest& manifest, const std::string& endpoint) {
+  const auto& kept = manifest.settings();
+  const auto text = [&](const char* name) { return kept.count(name) > 0 ? kept.at(name) : std::string(); };
+  const absl::StatusOr<Settings> settings = Settings::Resolve(
+      {{{"model", text("model")}, {"provider", text("provider")}, {"endpoint", endpoint}}, {}, fs::path()});
+  if (endpoint.empty() || !settings.ok()) return false;
+  const absl::StatusOr<ModelIdentity> model = IdentifyModel(*settings);
+  return model.ok() && model->endpoint == text("endpoint");
+}
+
+// The folder may be somebody else's: it does not decide alone which program runs here, and who gets a key.
+absl::Status CheckTrust(const v1::RunManifest& manifest, const Settings& settings, const Settings& now) {
+  ASSIGN_OR_RETURN(const ModelIdentity model, IdentifyModel(settings));
+  if (model.provider == "replay") return absl::OkStatus();
+  if (model.provider == "command") {
+    if (now.Text("model") == settings.Text("model")) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("this run would execute \"", model.model,
+                     "\", which only its folder says. If it is your own run, give --model once more."));
+  }
+  ASSIGN_OR_RETURN(const Endpoint endpoint, ParseEndpoint(model.endpoint));
+  const bool has_key = !settings.Text("api_key").empty() || !settings.Text("api_key_file").empty();
+  if (!has_key || IsKnownServer(endpoint) || IsServerOf(manifest, now.Text("endpoint"))) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("your key would go to ", model.endpoint,
+                   ", which only this run's folder says. If it is your own run, give --endpoint once more."));
+}
+
 absl::Status CheckCounts(const Settings& settings) {
   for (const char* key : {"turns", "trajectories", "parallel", "in_flight", "max_submissions"}) {
     if (settings.Count(key) == 0)
       return absl::InvalidArgumentError(absl::StrCat(FlagName(*FindKey(key)), " must be at least 1."));
   }
-  if (settings.Count("turns") <= kMostTurns) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--turns is at most ", kMostTurns, "."));
+  if (settings.Count("turns") > kMostTurns)
+    return absl::InvalidArgumentError(absl::StrCat("--turns is at most ", kMostTurns, "."));
+  if (settings.Count("trajectories") <= kMaxTrajectories) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--trajectories is at most ", kMaxTrajectories, "."));
 }
 
 // OpenRouter says what an answer cost; nobody else does.
@@ -238,13 +271,15 @@ absl::StatusOr<Settings> SettingsOf(const v1::RunManifest& manifest, const Setti
                                     const std::map<std::string, std::string>& environment,
                                     const fs::path& working_directory) {
   std::map<std::string, std::string> flags;
-  for (const auto& [name, value] : manifest.settings()) {
-    if (FindKey(name) != nullptr) flags[name] = value;
+  for (const char* name : kShaping) {
+    const auto kept = manifest.settings().find(name);
+    if (kept != manifest.settings().end()) flags[name] = kept->second;
   }
   for (const Key& key : Keys()) {
     if (!absl::StartsWith(now.Origin(key.name), "flag ")) continue;
     const std::string value = Absolute(key, now.Text(key.name));
     const auto kept = flags.find(key.name);
+    if (absl::string_view(key.name) == "endpoint" && IsServerOf(manifest, value)) continue;
     if (kept != flags.end() && kept->second != value) {
       return absl::InvalidArgumentError(
           absl::StrCat(FlagName(key), " is \"", kept->second, "\" in this run and cannot become \"", value,
@@ -252,7 +287,9 @@ absl::StatusOr<Settings> SettingsOf(const v1::RunManifest& manifest, const Setti
     }
     flags[key.name] = value;
   }
-  return Settings::Resolve({flags, environment, working_directory});
+  ASSIGN_OR_RETURN(Settings settings, Settings::Resolve({flags, environment, working_directory}));
+  RETURN_IF_ERROR(CheckTrust(manifest, settings, now));
+  return settings;
 }
 
 absl::StatusOr<RunPlan> MakePlan(const Settings& settings, RunFolder& folder, std::vector<v1::Workload> workloads,
@@ -261,6 +298,11 @@ absl::StatusOr<RunPlan> MakePlan(const Settings& settings, RunFolder& folder, st
   plan.workloads = std::move(workloads);
   SharedTexts texts(folder);
   const v1::RunManifest& manifest = folder.manifest();
+  const uint64_t count = plan.workloads.size() * own_words.size() * manifest.trajectories();
+  if (count > kMaxTrajectories) {
+    return absl::InvalidArgumentError(absl::StrCat("the run would have ", count, " trajectories; at most ",
+                                                   kMaxTrajectories, " are possible: make several runs."));
+  }
   for (const v1::Workload& workload : plan.workloads) {
     for (uint32_t prompt = 0; prompt < own_words.size(); ++prompt) {
       ASSIGN_OR_RETURN(v1::TrajectoryBegan beginning,

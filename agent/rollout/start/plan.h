@@ -28,7 +28,9 @@ absl::StatusOr<v1::RunManifest> MakeManifest(const Settings& settings, const Mod
 absl::StatusOr<v1::Prices> ParsePrices(absl::string_view text);
 
 // The settings of a run that goes on: those that shape its record as they were when it began, the others as they are
-// now. INVALID_ARGUMENT if a flag wants one of the former to be different.
+// now. INVALID_ARGUMENT if a flag wants one of the former to be different. FAILED_PRECONDITION if nothing but the
+// folder, which may be somebody else's, says which program is executed, or that a key goes to a server that is neither
+// this machine nor a provider that we know.
 absl::StatusOr<Settings> SettingsOf(const v1::RunManifest& manifest, const Settings& now,
                                     const std::map<std::string, std::string>& environment,
                                     const std::filesystem::path& working_directory);

@@ -140,6 +140,66 @@ TEST_F(PlanTest, AChangedDefinitionWantsANewRun) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(PlanTest, AFolderDoesNotDecideWhoGetsAKey) {
+  flags_["endpoint"] = "https://models.example/v1";
+  const v1::RunManifest manifest = *Manifest();
+  flags_ = {};
+  const auto go_on = [&] { return SettingsOf(manifest, Resolve(), environment_, directory_.path()); };
+  EXPECT_TRUE(go_on().ok()) << "no key, no harm: " << go_on().status();
+  environment_["SASSAY_API_KEY"] = "sk-1";
+  EXPECT_EQ(go_on().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(go_on().status().message()),
+              AllOf(HasSubstr("models.example"), HasSubstr("--endpoint once more")));
+  flags_["endpoint"] = "https://models.example/v1";
+  EXPECT_TRUE(go_on().ok()) << go_on().status();
+  flags_["endpoint"] = "https://models.example.org/v1";
+  EXPECT_EQ(go_on().status().code(), absl::StatusCode::kInvalidArgument);
+  flags_ = {};
+  environment_["SASSAY_ENDPOINT"] = "https://models.example";
+  EXPECT_TRUE(go_on().ok()) << go_on().status();
+}
+
+TEST_F(PlanTest, AFolderDoesNotDecideWhichProgramRuns) {
+  flags_["model"] = "command:rm -rf /";
+  const v1::RunManifest manifest = *Manifest();
+  flags_ = {};
+  EXPECT_THAT(std::string(SettingsOf(manifest, Resolve(), {}, directory_.path()).status().message()),
+              HasSubstr("would execute \"rm -rf /\""));
+  flags_["model"] = "command:rm -rf /";
+  EXPECT_TRUE(SettingsOf(manifest, Resolve(), {}, directory_.path()).ok());
+}
+
+TEST_F(PlanTest, AFolderHasNoOtherSettingsThanThoseOfItsRecord) {
+  v1::RunManifest manifest = *Manifest();
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"allow_unsandboxed", "true"},
+                                                                      {"api_key_file", "/home/me/.ssh/id_ed25519"},
+                                                                      {"cuda_home", "/tmp/evil"},
+                                                                      {"insecure_endpoint", "true"},
+                                                                      {"service", "evil.example:1"},
+                                                                      {"token", "t"}}) {
+    (*manifest.mutable_settings())[name] = value;
+  }
+  flags_ = {};
+  const auto settings = SettingsOf(manifest, Resolve(), {}, directory_.path());
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  for (const char* name : {"allow_unsandboxed", "api_key_file", "cuda_home", "insecure_endpoint", "service", "token"})
+    EXPECT_EQ(settings->Origin(name), "default") << name;
+}
+
+TEST_F(PlanTest, MoreTrajectoriesThanAReaderTakesAreRefused) {
+  flags_["trajectories"] = "4294967297";
+  EXPECT_THAT(std::string(Manifest().status().message()), HasSubstr("--trajectories is at most 100000"));
+  flags_["trajectories"] = "60000";
+  const auto folder = *RunFolder::Create(directory_.path() / "run", *Manifest());
+  const Settings settings = Resolve();
+  Spending spending(0, 0);
+  EXPECT_THAT(
+      std::string(MakePlan(settings, *folder, *WorkloadsOf(settings, WorkloadCatalog::BuiltIn()), {""}, spending)
+                      .status()
+                      .message()),
+      HasSubstr("120000 trajectories"));
+}
+
 TEST_F(PlanTest, NoCredentialIsKept) {
   environment_["SASSAY_TOKEN"] = "secret-token";
   environment_["SASSAY_API_KEY"] = "secret-key";
