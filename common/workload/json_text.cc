@@ -11,24 +11,33 @@ namespace sassay {
 namespace {
 
 constexpr int kMaxDepth = 32;
+// Members are found by looking at each, so that an object with n of them takes n² steps.
+constexpr size_t kMaxMembers = 10'000;
 constexpr size_t kMaxShownBytes = 60;
 
-// Watches the parser: nested too deeply, or the same key twice in one object.
+// Watches the parser: nested too deeply, the same key twice in one object, or too many keys. After that nothing is
+// kept.
 class Watcher {
  public:
   bool operator()(int depth, OrderedJson::parse_event_t event, OrderedJson& parsed) {
     if (depth > kMaxDepth) error_ = absl::StrCat("nested more than ", kMaxDepth, " levels deep");
     if (event == OrderedJson::parse_event_t::object_start) keys_.emplace_back();
     if (event == OrderedJson::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
-    if (event == OrderedJson::parse_event_t::key && !keys_.empty()) {
+    if (event == OrderedJson::parse_event_t::key && !keys_.empty() && error_.empty()) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) error_ = absl::StrCat("the key \"", key, "\" appears twice in one object");
+      if (!keys_.back().insert(key).second) error_ = absl::StrCat(Named(key), " appears twice in one object");
+      if (keys_.back().size() > kMaxMembers)
+        error_ = absl::StrCat("an object with more than ", kMaxMembers, " members");
     }
-    return true;
+    return error_.empty();
   }
   const std::string& error() const { return error_; }
 
  private:
+  static std::string Named(const std::string& key) {
+    return key.size() > kMaxShownBytes ? "a key" : absl::StrCat("the key \"", key, "\"");
+  }
+
   std::vector<std::set<std::string>> keys_;
   std::string error_;
 };

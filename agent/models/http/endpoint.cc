@@ -1,5 +1,7 @@
 #include "agent/models/http/endpoint.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -41,7 +43,11 @@ std::string Endpoint::With(absl::string_view other_path) const {
   return absl::StrCat(tls ? "https://" : "http://", host, port, other_path);
 }
 
-bool Endpoint::IsLoopback() const { return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127."); }
+bool Endpoint::IsLoopback() const {
+  in_addr address = {};
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "[::1]";
+}
 
 absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text) {
   Endpoint endpoint;

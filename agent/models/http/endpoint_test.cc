@@ -24,7 +24,9 @@ TEST(EndpointTest, KnowsThisMachine) {
   for (const char* url : {"http://127.0.0.1:1", "http://localhost", "http://[::1]:8000/v1"}) {
     EXPECT_TRUE(ParseEndpoint(url)->IsLoopback()) << url;
   }
-  EXPECT_FALSE(ParseEndpoint("http://10.0.0.1:1")->IsLoopback());
+  for (const char* url : {"http://10.0.0.1:1", "http://127.evil.example", "http://127.0.0.1.evil.example:8000/v1"}) {
+    EXPECT_FALSE(ParseEndpoint(url)->IsLoopback()) << url;
+  }
 }
 
 TEST(EndpointTest, SaysWhatIsWrong) {

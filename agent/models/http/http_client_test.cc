@@ -132,6 +132,14 @@ TEST_F(HttpClientTest, AProxyIsUsedAsCurlDoes) {
   EXPECT_EQ(server_->Requests()[0].path, "http://model.invalid/v1/chat/completions");
 }
 
+TEST_F(HttpClientTest, ThisMachineIsAskedWithoutAProxy) {
+  setenv("http_proxy", "http://127.0.0.1:1", 1);
+  const HttpOutcome outcome = Perform(Ask(), collector_);
+  unsetenv("http_proxy");
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(server_->Requests().size(), 1u);
+}
+
 TEST_F(HttpClientTest, AnErrorOfTheServerIsAnAnswer) {
   ScriptedAnswer answer;
   answer.fault = ServerFault::kHttpError;

@@ -26,7 +26,8 @@ class Secret {
   bool empty() const { return bytes_.empty(); }
   // For the one place that sends it.
   absl::string_view Reveal() const { return absl::string_view(bytes_.data(), bytes_.size()); }
-  // `text` with every occurrence of the secret replaced: a server may repeat a key in what it says.
+  // `text` with every occurrence of the secret replaced: a server may repeat a key in what it says. So is a beginning
+  // of it, of four bytes or more, that ends where a text was cut, which "…" marks.
   std::string Redact(absl::string_view text) const;
 
  private:

@@ -31,6 +31,13 @@ TEST(SecretTest, RedactsEveryOccurrence) {
   EXPECT_EQ(secret.Redact("nothing"), "nothing");
 }
 
+TEST(SecretTest, RedactsWhatACutLeftOfIt) {
+  const Secret secret("sk-abcdef");
+  EXPECT_EQ(secret.Redact("bad key sk-abcd…: it is at http://h/?k=sk-a… now"),
+            "bad key (key)…: it is at http://h/?k=(key)… now");
+  EXPECT_EQ(secret.Redact("ask-…, sk-abcd and so on"), "ask-…, sk-abcd and so on") << "nothing was cut there";
+}
+
 TEST(SecretTest, NoSecretRedactsNothing) { EXPECT_EQ(Secret().Redact("abc"), "abc"); }
 
 TEST(SecretTest, AMovedSecretLeavesNothingBehind) {

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/models/http/endpoint.h"
 #include "common/base/steady_time.h"
 #include "common/base/utf8.h"
 
@@ -69,6 +70,9 @@ void HttpTransfer::SetOptions(const HttpRequest& request, const std::string& ca_
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  // What is for this machine alone, such as a key in plain text, does not go through another one.
+  const absl::StatusOr<Endpoint> endpoint = ParseEndpoint(request.url);
+  if (endpoint.ok() && endpoint->IsLoopback()) set(CURLOPT_NOPROXY, "*");
   if (!ca_file.empty()) set(CURLOPT_CAINFO, ca_file.c_str());
   set(CURLOPT_USERAGENT, "sassay/" SASSAY_VERSION);
   set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(timeouts_.connect));

@@ -95,9 +95,9 @@ bool IsBusy(int status) { return status == 408 || status == 409 || status == 425
 }  // namespace
 
 std::string ShortLine(absl::string_view untrusted, size_t limit) {
-  const std::string valid = ToUtf8(untrusted.substr(0, 4 * limit));
-  std::string line = PrintableLine(absl::StripAsciiWhitespace(valid));
-  if (line.size() <= limit) return line;
+  const absl::string_view text = absl::StripAsciiWhitespace(untrusted);
+  std::string line = PrintableLine(ToUtf8(text.substr(0, 4 * limit)));
+  if (line.size() <= limit) return text.size() > 4 * limit ? line + "…" : line;
   while (limit > 0 && (line[limit] & 0xC0) == 0x80) --limit;
   line.resize(limit);
   return line + "…";

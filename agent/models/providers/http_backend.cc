@@ -95,7 +95,8 @@ class AnswerReceiver : public HttpReceiver {
     }
     body_.append(bytes.data(), kept);
     if (first_token_ == absl::InfiniteFuture()) first_token_ = SteadyNow();
-    return Piece::kProgress;
+    // Of what is no answer the beginning says enough; it may have no end.
+    return kept < bytes.size() ? Piece::kComplete : Piece::kProgress;
   }
 
   static Failure Broken(std::string text) { return {Failure::Kind::kBroken, absl::UnavailableError(text), {}}; }
@@ -155,7 +156,7 @@ std::string HeaderSafe(const std::string& key) {
 void Redact(const Secret& key, v1::Answered& answer) {
   for (std::string* text : {answer.mutable_text(), answer.mutable_reasoning(), answer.mutable_finish_reason(),
                             answer.mutable_response_id(), answer.mutable_model()}) {
-    if (!key.empty() && absl::StrContains(*text, key.Reveal())) *text = key.Redact(*text);
+    if (!key.empty()) *text = key.Redact(*text);
   }
 }
 

@@ -191,6 +191,24 @@ TEST_P(HttpBackendTest, AKeyThatTheServerRepeatsIsNowhere) {
   EXPECT_THAT(std::string(Try()->status.message()), Not(HasSubstr(kKey)));
 }
 
+TEST_P(HttpBackendTest, AKeyThatACutGoesThroughIsNotKept) {
+  answer_.fault = ServerFault::kHttpError;
+  answer_.status = 400;
+  answer_.error_body = absl::StrCat(R"({"error":{"message":")", std::string(490, '.'), kKey, "\"}}");
+  EXPECT_THAT(std::string(Try()->status.message()), AllOf(Not(HasSubstr("sk-very")), HasSubstr("(key)…")));
+  request_.idempotency_key = "blanks";
+  answer_.error_body = absl::StrCat(R"({"error":{"message":")", std::string(1990, ' '), kKey, "\"}}");
+  EXPECT_THAT(std::string(Try()->status.message()), AllOf(Not(HasSubstr("sk-very")), HasSubstr("(key)")));
+}
+
+TEST_P(HttpBackendTest, OfAnErrorWithoutEndTheBeginningIsEnough) {
+  answer_.fault = ServerFault::kEndlessError;
+  const absl::optional<Failure> failure = Try();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, Failure::Kind::kBroken);
+  EXPECT_THAT(std::string(failure->status.message()), HasSubstr("500 Internal Server Error: xxx"));
+}
+
 TEST_P(HttpBackendTest, AHostileIdempotencyKeyBecomesNoHeader) {
   request_.idempotency_key = "a\r\nX-Evil: 1";
   ASSERT_EQ(Try(), absl::nullopt);

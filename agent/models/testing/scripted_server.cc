@@ -116,6 +116,10 @@ class Sender {
             answer_.status, kJson, answer_.headers,
             answer_.error_body.empty() ? SpellError(request_.wire, answer_.status) : answer_.error_body);
         return false;
+      case ServerFault::kEndlessError:
+        for (bool there = connection_.BeginChunks(answer_.status, kJson); there;)
+          there = connection_.WriteChunk(std::string(64 << 10, 'x'));
+        return false;
       case ServerFault::kWrongContentType:
         keeps_ = connection_.WriteWhole(200, "text/html", {}, "<html><body>Please log in.</body></html>");
         return false;

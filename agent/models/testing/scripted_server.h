@@ -54,6 +54,8 @@ enum class ServerFault {
   kWrongContentType,
   // An event that tells an error in the middle of the stream.
   kErrorEvent,
+  // An HTTP error whose body does not end.
+  kEndlessError,
   // The connection is closed before a byte is sent.
   kHangUp,
 };
