@@ -10,12 +10,13 @@
 
 namespace sassay::agent {
 
-// What a reader accepts; larger is DATA_LOSS.
+// What a reader accepts; larger is DATA_LOSS. A log takes no line that would make it so.
 inline constexpr uint64_t kMaxManifestBytes = 16 << 20;
 inline constexpr uint64_t kMaxPromptBytes = 16 << 20;
 inline constexpr uint64_t kMaxSourceBytes = 16 << 20;
 inline constexpr uint64_t kMaxLogBytes = uint64_t{1} << 30;
-inline constexpr uint64_t kMaxLineBytes = 64 << 20;
+// An answer of 16 MiB, of which JSON may spell each byte with six.
+inline constexpr uint64_t kMaxLineBytes = 112 << 20;
 inline constexpr size_t kMaxTrajectories = 100'000;
 
 // "exp_007"

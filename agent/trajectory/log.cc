@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/trajectory/json_form.h"
+#include "agent/trajectory/layout.h"
 #include "agent/trajectory/read_log.h"
 #include "common/base/fd.h"
 #include "common/base/proto_time.h"
@@ -65,6 +66,11 @@ absl::Status TrajectoryLog::Append(v1::TrajectoryRecord record) {
   SetTimestamp(now_(), *record.mutable_at());
   MakeTextValid(record);
   ASSIGN_OR_RETURN(const std::string line, JsonOf(record));
+  if (line.size() > kMaxLineBytes || bytes_ + line.size() >= kMaxLogBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(path_.string(), " would get too large to be read: it has ", bytes_,
+                                                     " bytes, and the next line ", line.size(), "; at most ",
+                                                     kMaxLogBytes, " and ", kMaxLineBytes, " are possible."));
+  }
   RETURN_IF_ERROR(Write(absl::StrCat(line, "\n"), MustBeDurable(record)));
   ++sequence_;
   return absl::OkStatus();

@@ -168,6 +168,38 @@ TEST_F(LogTest, ANewRunNeverTakesTheFolderOfAnother) {
   EXPECT_EQ(RunFolder::Open(directory_.path() / "none").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(LogTest, ALinkInARunLeadsNobodyOut) {
+  const fs::path run = directory_.path() / "run", outside = directory_.path() / "outside";
+  fs::create_directories(outside);
+  {
+    const auto folder = *RunFolder::Create(run, {});
+    fs::create_directory_symlink(outside, run / "trajectories/exp_000");
+    EXPECT_EQ(folder->OpenLog("exp_000", [] { return At(1); }).status().code(), absl::StatusCode::kDataLoss);
+    fs::create_directories(run / "trajectories/exp_001");
+    fs::create_directory_symlink(outside, run / "trajectories/exp_001/turn_00");
+    EXPECT_EQ(folder->WriteSource("exp_001", 0, "kernel.cu", "x").code(), absl::StatusCode::kDataLoss);
+  }
+  fs::remove(run / "lock");
+  fs::create_symlink(outside / "made", run / "lock");
+  EXPECT_FALSE(RunFolder::Open(run).ok());
+  fs::remove(run / "lock");
+  fs::remove_all(run / "prompts");
+  fs::create_directory_symlink(outside, run / "prompts");
+  EXPECT_EQ(RunFolder::Open(run).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(fs::is_empty(outside));
+}
+
+TEST_F(LogTest, TheLargestAnswerCanBeReadAgainAndALargerLineIsNotWritten) {
+  auto log = Open();
+  ASSERT_TRUE(log->Append(Began()).ok());
+  ASSERT_TRUE(log->Append(Asked()).ok());
+  const uint64_t before = fs::file_size(path_);
+  EXPECT_EQ(log->Append(Answered(std::string(20 << 20, '\x01'))).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(fs::file_size(path_), before);
+  ASSERT_TRUE(log->Append(Answered(std::string(16 << 20, '\x01'))).ok()) << "six bytes each";
+  EXPECT_EQ(ReadLog(path_)->trajectory.last_sequence, 3u);
+}
+
 TEST_F(LogTest, NamesOfTrajectoriesAndFilesAreHeldToTheirForm) {
   EXPECT_EQ(TrajectoryId(7), "exp_007");
   EXPECT_TRUE(IsTrajectoryId("exp_1234"));

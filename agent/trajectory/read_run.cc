@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -90,7 +91,7 @@ std::optional<double> SpeedupOf(const Turn& turn) {
   if (!IsCorrect(turn)) return std::nullopt;
   const v1::Timing& timing = turn.judged->verdict().timing();
   const bool measured = timing.status() == v1::Timing::MEASURED || timing.status() == v1::Timing::PROVISIONAL;
-  if (!measured || !(timing.speedup() > 0)) return std::nullopt;
+  if (!measured || !(timing.speedup() > 0) || !std::isfinite(timing.speedup())) return std::nullopt;
   return timing.speedup();
 }
 

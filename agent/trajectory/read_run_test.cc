@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "absl/time/clock.h"
 #include "agent/trajectory/layout.h"
@@ -101,6 +103,19 @@ TEST_F(ReadRunTest, ASourceThatNamesAnotherFileOrWasChangedIsDataLoss) {
   for (const Trajectory& trajectory : run->trajectories) {
     EXPECT_EQ(ReadSource(path_, trajectory, trajectory.turns[0]).status().code(), absl::StatusCode::kDataLoss)
         << trajectory.began.trajectory_id();
+  }
+}
+
+TEST_F(ReadRunTest, ASpeedupThatIsNoNumberIsNone) {
+  Turn turn;
+  v1::Verdict& verdict = *turn.judged.emplace().mutable_verdict();
+  verdict.set_status(v1::VERDICT_STATUS_CORRECT);
+  verdict.mutable_timing()->set_status(v1::Timing::MEASURED);
+  verdict.mutable_timing()->set_speedup(1.5);
+  EXPECT_EQ(SpeedupOf(turn), 1.5);
+  for (const double none : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    verdict.mutable_timing()->set_speedup(none);
+    EXPECT_EQ(SpeedupOf(turn), std::nullopt) << none;
   }
 }
 

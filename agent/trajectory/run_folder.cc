@@ -26,10 +26,23 @@ absl::Status MakeFolder(const fs::path& path) {
   return absl::FailedPreconditionError(absl::StrCat("cannot make ", path.string(), ": ", error.message(), "."));
 }
 
+// A folder inside the run. A link there leads out of it.
+absl::Status MakeOwnFolder(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_symlink(path, error))
+    return absl::DataLossError(absl::StrCat(path.string(), " is a link; expected a folder of the run itself."));
+  return MakeFolder(path);
+}
+
+absl::Status MakeOwnFolders(const fs::path& run) {
+  RETURN_IF_ERROR(MakeOwnFolder(run / "prompts"));
+  return MakeOwnFolder(run / "trajectories");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Lock(const fs::path& path) {
-  UniqueFd lock(::open((path / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  UniqueFd lock(::open((path / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (!lock.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("open ", (path / "lock").string()));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -51,8 +64,7 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Create(const fs::path& pat
                                                       "` goes on with it; a new run "
                                                       "wants a new folder."));
   }
-  RETURN_IF_ERROR(MakeFolder(path / "prompts"));
-  RETURN_IF_ERROR(MakeFolder(path / "trajectories"));
+  RETURN_IF_ERROR(MakeOwnFolders(path));
   RETURN_IF_ERROR(WriteFileAtomically(ManifestPath(path), absl::StrCat(text, "\n")));
   folder->manifest_ = manifest;
   return folder;
@@ -62,6 +74,7 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Open(const fs::path& path)
   RETURN_IF_ERROR(ReadManifest(path).status());
   ASSIGN_OR_RETURN(std::unique_ptr<RunFolder> folder, Lock(path));
   ASSIGN_OR_RETURN(folder->manifest_, ReadManifest(path));
+  RETURN_IF_ERROR(MakeOwnFolders(path));
   return folder;
 }
 
@@ -75,14 +88,14 @@ absl::StatusOr<std::string> RunFolder::WritePrompt(absl::string_view text) {
 
 absl::StatusOr<std::unique_ptr<TrajectoryLog>> RunFolder::OpenLog(absl::string_view id,
                                                                   std::function<absl::Time()> now) {
-  RETURN_IF_ERROR(MakeFolder(TrajectoryPath(path_, id)));
+  RETURN_IF_ERROR(MakeOwnFolder(TrajectoryPath(path_, id)));
   return TrajectoryLog::Open(LogPath(path_, id), std::move(now));
 }
 
 absl::Status RunFolder::WriteSource(absl::string_view id, uint32_t turn, absl::string_view name,
                                     absl::string_view code) {
   const fs::path folder = TrajectoryPath(path_, id) / TurnName(turn);
-  RETURN_IF_ERROR(MakeFolder(folder));
+  RETURN_IF_ERROR(MakeOwnFolder(folder));
   return WriteFileAtomically(folder / std::string(name), code);
 }
 
