@@ -89,6 +89,10 @@ class DefinitionReader {
     }
     if (json_.contains("op_type")) {
       ASSIGN_OR_RETURN(definition_.op_type, JsonString(json_["op_type"], "op_type"));
+      // It becomes the name of a folder.
+      if (!definition_.op_type.empty() && !IsName(definition_.op_type, 128))
+        return Refuse("op_type",
+                      "expected up to 128 letters, digits, '_', '.' or '-', beginning with a letter or digit");
     }
     if (json_.contains("description")) {
       ASSIGN_OR_RETURN(definition_.description, JsonString(json_["description"], "description"));

@@ -37,6 +37,11 @@ std::string With(absl::string_view from, absl::string_view to) {
 
 std::string Error(absl::string_view json) { return std::string(ParseDefinition(json).status().message()); }
 
+TEST(Definition, AnOpTypeIsAPlainName) {
+  for (const char* path : {"/etc", "..", "a/b", ".ssh"})
+    EXPECT_THAT(Error(With("\"misc\"", absl::StrCat("\"", path, "\""))), HasSubstr("op_type: expected")) << path;
+}
+
 TEST(Definition, ReadsEveryField) {
   const auto definition = ParseDefinition(kWhole);
   ASSERT_TRUE(definition.ok()) << definition.status();
