@@ -452,6 +452,23 @@ TEST_F(RolloutTest, GoingOnWithAFinishedRunChangesNothing) {
   EXPECT_EQ(*ReadFile(LogPath(Path(), "exp_001")), before);
 }
 
+TEST_F(RolloutTest, ALogThatLeavesOutWhatLaterTurnsShowIsNotGoneOnWith) {
+  {
+    const auto folder = *RunFolder::Create(Path(), manifest_);
+    const auto log = *folder->OpenLog("exp_000", absl::Now);
+    v1::TrajectoryRecord record;
+    record.mutable_began()->set_trajectory_id("exp_000");
+    ASSERT_TRUE(log->Append(record).ok());
+    for (uint32_t turn = 0; turn < 2; ++turn) {
+      record.mutable_asked()->set_turn(turn);
+      ASSERT_TRUE(log->Append(record).ok());
+    }
+  }
+  const absl::Status status = Go();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(model_.requests(), ::testing::IsEmpty());
+}
+
 TEST_F(RolloutTest, NotesFollowTheFeedback) {
   notes_ = [](const v1::Verdict&, const v1::Workload&) { return "somebody learned this"; };
   ASSERT_TRUE(Go().ok());

@@ -111,6 +111,10 @@ absl::Status TrajectoryWorker::Open() {
     RETURN_IF_ERROR(Append(std::move(record)));
   }
   for (Turn& turn : trajectory_.turns) {
+    // What a later turn shows of it must be there; a log of somebody else's may lack it.
+    if (turn.number + 1 < trajectory_.turns.size() && !turn.feedback.has_value())
+      return absl::DataLossError(absl::StrCat("the log of ", id(), " has a turn after turn ", turn.number,
+                                              ", which was never answered by feedback; it cannot go on."));
     if (turn.judged.has_value()) context_.exclusions.Counts(spec_.index, turn.number, turn.judged->verdict());
     if (turn.feedback.has_value()) Remember(turn);
   }

@@ -39,7 +39,7 @@ Json UsageJson(const v1::Usage& usage) {
 Json AssistantMessage(const Turn& turn, const std::string& source) {
   const v1::Answered& answered = *turn.answered;
   Json actions = Json::array();
-  if (!source.empty()) actions.push_back({{"path", "kernel.cu"}, {"content", source}});
+  if (!source.empty()) actions.push_back({{"path", turn.extracted->path()}, {"content", source}});
   Json extra = {{"actions", std::move(actions)},
                 {"response",
                  {{"id", answered.response_id()},
@@ -193,7 +193,8 @@ class Exporter {
     for (const Turn& turn : trajectory_.turns) {
       if (!IsCorrect(turn)) continue;
       RETURN_IF_ERROR(MakeFolder(folder));
-      const std::string name = absl::StrCat("kernel_v", turn.number + 1, ".cu");
+      const std::string ending = fs::path(turn.extracted->path()).extension().string();
+      const std::string name = absl::StrCat("kernel_v", turn.number + 1, ending);
       RETURN_IF_ERROR(WriteFileAtomically(folder / name, sources_[turn.number]));
       Json entry = TraceOf(turn.judged->verdict(), SpeedupOf(turn).value_or(0));
       entry["file"] = name;

@@ -50,8 +50,8 @@ class ExportTest : public ::testing::Test {
     record.mutable_extracted()->set_turn(turn);
     record.mutable_extracted()->set_extraction(code.empty() ? v1::EXTRACTION_NO_CODE : v1::EXTRACTION_CODE);
     if (!code.empty()) {
-      ASSERT_TRUE(folder_->WriteSource("exp_000", turn, "kernel.cu", code).ok());
-      record.mutable_extracted()->set_path("kernel.cu");
+      ASSERT_TRUE(folder_->WriteSource("exp_000", turn, source_name_, code).ok());
+      record.mutable_extracted()->set_path(source_name_);
       record.mutable_extracted()->set_source_sha256(Sha256Hex(code));
     }
     Add(record);
@@ -83,6 +83,7 @@ class ExportTest : public ::testing::Test {
   TemporaryDirectory directory_;
   std::unique_ptr<RunFolder> folder_;
   std::unique_ptr<TrajectoryLog> log_;
+  std::string source_name_ = "kernel.cu";
 };
 
 TEST_F(ExportTest, MessagesAreWhatTheModelSawAndSaidAndHowItEnded) {
@@ -122,6 +123,14 @@ TEST_F(ExportTest, MessagesAreWhatTheModelSawAndSaidAndHowItEnded) {
   EXPECT_EQ(*ReadFile(Output() / "success/exp_000/kernel_v3.cu"), "fast");
   EXPECT_EQ(Read("success/exp_000/record.json")[1]["performance"]["speedup_factor"], 1.3);
   EXPECT_FALSE(fs::exists(Output() / "excluded"));
+}
+
+TEST_F(ExportTest, ATritonCandidateKeepsItsName) {
+  source_name_ = "kernel.py";
+  AddTurn(0, "def run(): pass", v1::VERDICT_STATUS_CORRECT, 1.1);
+  ASSERT_TRUE(ExportMiniSwe(RunPath(), Output()).ok());
+  EXPECT_EQ(Read("exp_000.json")["messages"][2]["extra"]["actions"][0]["path"], "kernel.py");
+  EXPECT_EQ(*ReadFile(Output() / "success/exp_000/kernel_v1.py"), "def run(): pass");
 }
 
 TEST_F(ExportTest, WhatDoesNotCountIsKeptApart) {
