@@ -57,6 +57,15 @@ TEST_F(ReportCommandTest, CsvHasOneRowForEachTurnLimit) {
             "M,hopper,gemm,2,2,0.25,0.5,0.5,1,0.5,0.5\n");
 }
 
+TEST_F(ReportCommandTest, ATerminalDoesNotObeyNames) {
+  std::string turns = kTurns;
+  turns.replace(turns.find("\nM,") + 1, 1, "M\x1b[2J");
+  Write("turns.csv", turns);
+  const std::vector<std::string> arguments = {"report", "turns.csv", "--format", "csv", "--turns", "1"};
+  EXPECT_EQ(RunAgent(arguments, {&out_, &err_, true, true, {{"HOME", home_.path()}}, home_.path()}), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("M\\x1b[2J,hopper"), ::testing::Not(HasSubstr("\x1b"))));
+}
+
 TEST_F(ReportCommandTest, GroupByTakesSeveralKeysInEitherForm) {
   EXPECT_EQ(
       Run({"turns.csv", "--format", "csv", "--group-by", "model,label", "--group-by", "language", "--turns", "1"}), 0);
