@@ -98,9 +98,12 @@ absl::Status MakeFolder(Beginning& beginning) {
   return absl::OkStatus();
 }
 
-// A wrong address, a refused token or a workload that the service does not know is said before anything is paid for.
-absl::StatusOr<uint64_t> CheckService(Connection& connection, const std::vector<v1::Workload>& workloads) {
+// A wrong address, a refused token, a service for other GPUs or a workload that it does not know is said before
+// anything is paid for.
+absl::StatusOr<uint64_t> CheckService(Connection& connection, const std::string& arch,
+                                      const std::vector<v1::Workload>& workloads) {
   ASSIGN_OR_RETURN(const v1::GetCapabilitiesResponse capabilities, GetCapabilities(connection));
+  RETURN_IF_ERROR(CheckArch(capabilities, arch));
   for (const v1::Workload& workload : workloads) {
     ASSIGN_OR_RETURN(const v1::Workload theirs, GetWorkload(connection, workload.name()));
     if (theirs.definition_sha256() == workload.definition_sha256()) continue;
@@ -158,7 +161,8 @@ class Running {
     ASSIGN_OR_RETURN(const auto model, OpenModel(settings, session_.terminal().environment));
     ASSIGN_OR_RETURN(const auto builder, Builder::Make(settings, session_.terminal().environment));
     ASSIGN_OR_RETURN(const auto connection, Connection::Open(ConnectionFrom(settings)));
-    ASSIGN_OR_RETURN(const uint64_t max_bundle_bytes, CheckService(*connection, beginning_.workloads));
+    ASSIGN_OR_RETURN(const uint64_t max_bundle_bytes,
+                     CheckService(*connection, settings.Text("arch"), beginning_.workloads));
     ASSIGN_OR_RETURN(ServiceJudgeOptions judging, JudgeOptions(beginning_, max_bundle_bytes));
     ASSIGN_OR_RETURN(const auto notes, NotesFrom(settings));
     RETURN_IF_ERROR(MakeFolder(beginning_));

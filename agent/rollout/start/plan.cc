@@ -1,5 +1,7 @@
 #include "agent/rollout/start/plan.h"
 
+#include <set>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -197,6 +199,16 @@ absl::StatusOr<v1::Prices> ParsePrices(absl::string_view text) {
   prices.set_completion(numbers.back());
   if (numbers.size() == 3) prices.set_cached_prompt(numbers[1]);
   return prices;
+}
+
+absl::Status CheckArch(const v1::GetCapabilitiesResponse& capabilities, absl::string_view arch) {
+  std::set<std::string> archs;
+  for (const v1::DeviceCapability& device : capabilities.devices())
+    archs.insert(device.archs().begin(), device.archs().end());
+  if (archs.empty() || archs.count(std::string(arch)) > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the service has no device for ", arch,
+                                                    ", which the run is for; it has ", absl::StrJoin(archs, ", "),
+                                                    ". Give --arch, or --service of one that has such a device."));
 }
 
 absl::StatusOr<std::vector<v1::Workload>> WorkloadsOf(const Settings& settings, const WorkloadCatalog& catalog) {

@@ -17,6 +17,7 @@
 #include "agent/rollout/trajectory_worker.h"
 #include "agent/trajectory/run_folder.h"
 #include "common/workload/catalog.h"
+#include "sassay/v1/profiler.pb.h"
 
 namespace sassay::agent {
 
@@ -34,6 +35,10 @@ absl::StatusOr<v1::Prices> ParsePrices(absl::string_view text);
 absl::StatusOr<Settings> SettingsOf(const v1::RunManifest& manifest, const Settings& now,
                                     const std::map<std::string, std::string>& environment,
                                     const std::filesystem::path& working_directory);
+
+// FAILED_PRECONDITION if the service has devices and none of them runs what is compiled for `arch`: whatever a model
+// writes would be refused.
+absl::Status CheckArch(const v1::GetCapabilitiesResponse& capabilities, absl::string_view arch);
 
 // The workloads of the `workload` setting; at least one.
 absl::StatusOr<std::vector<v1::Workload>> WorkloadsOf(const Settings& settings, const WorkloadCatalog& catalog);

@@ -65,6 +65,17 @@ TEST_F(PlanTest, AWorkloadIsNeeded) {
   EXPECT_THAT(std::string(Manifest().status().message()), HasSubstr("--workload is needed"));
 }
 
+TEST_F(PlanTest, AServiceWithoutADeviceForTheRunIsRefusedBeforeAnythingIsPaidFor) {
+  v1::GetCapabilitiesResponse capabilities;
+  EXPECT_TRUE(CheckArch(capabilities, "sm_100a").ok()) << "devices may come up yet";
+  capabilities.add_devices()->add_archs("sm_90a");
+  EXPECT_TRUE(CheckArch(capabilities, "sm_90a").ok());
+  EXPECT_EQ(CheckArch(capabilities, "sm_100a").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(CheckArch(capabilities, "sm_100a").message()), HasSubstr("no device for sm_100a"));
+  capabilities.add_devices()->add_archs("sm_100a");
+  EXPECT_TRUE(CheckArch(capabilities, "sm_100a").ok());
+}
+
 TEST_F(PlanTest, EveryWorkloadAndPromptHasItsTrajectoriesWhichShareTheirTexts) {
   const auto folder = *RunFolder::Create(directory_.path() / "run", *Manifest());
   const Settings settings = Resolve();
