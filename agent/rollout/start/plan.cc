@@ -97,8 +97,9 @@ absl::Status CheckCounts(const Settings& settings) {
 // OpenRouter says what an answer cost; nobody else does.
 absl::Status CheckMoney(const Settings& settings, const ModelIdentity& model, const v1::Prices& prices) {
   const bool priced = prices.prompt() > 0 || prices.completion() > 0;
-  if (settings.Number("money_budget") == 0 || priced || absl::StrContains(model.endpoint, "openrouter"))
-    return absl::OkStatus();
+  const absl::StatusOr<Endpoint> endpoint = ParseEndpoint(model.endpoint);
+  const bool tells = endpoint.ok() && endpoint->host == "openrouter.ai";
+  if (settings.Number("money_budget") == 0 || priced || tells) return absl::OkStatus();
   return absl::InvalidArgumentError("--money-budget needs --price: without prices nobody knows what an answer costs.");
 }
 

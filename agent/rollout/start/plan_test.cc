@@ -56,6 +56,10 @@ TEST_F(PlanTest, PricesAreTwoOrThreeNumbers) {
 TEST_F(PlanTest, AMoneyBudgetNeedsPrices) {
   flags_["money_budget"] = "5";
   EXPECT_THAT(std::string(Manifest().status().message()), HasSubstr("--price"));
+  flags_["endpoint"] = "https://openrouter.ai/api/v1";
+  EXPECT_TRUE(Manifest().ok()) << "it says what an answer cost";
+  flags_["endpoint"] = "http://127.0.0.1:1/openrouter";
+  EXPECT_THAT(std::string(Manifest().status().message()), HasSubstr("--price"));
   flags_["price"] = "3,15";
   EXPECT_EQ(Manifest()->money_budget_usd(), 5);
 }
