@@ -250,10 +250,7 @@ absl::StatusOr<CompileOutcome> Compiler::Compile(const CompileRequest& untrusted
   CompileCache cache(options_.cache_directory, options_.cache_bytes);
   std::string key = CompileCacheKey(request, options_);
   std::optional<CompileOutcome> outcome = cache.Find(key);
-  if (outcome) {
-    if (auto* verdict = std::get_if<Verdict>(&*outcome))
-      verdict->mutable_details()->add_notes("compile: from the cache");
-  } else {
+  if (!outcome) {
     ASSIGN_OR_RETURN(Staging staging, Staging::Create(request, options_));
     ASSIGN_OR_RETURN(outcome, Run(request, options_, std::move(staging)).Compile());
     if (WorthKeeping(*outcome, options_.toolchain)) cache.Put(key, *outcome).IgnoreError();

@@ -60,9 +60,11 @@ class MonitorLoadTest : public api::ServerTest {
   Verdict Work(const Job& job, JobObserver& observer) {
     const std::string gpu = NextOpenGpu();
     observer.SeatTaken(gpu);
+    gpus_.AddRunning(gpu, 1);
     Attempt attempt = {gpu, absl::Now(), absl::Now()};
     while (absl::Now() < attempt.begin + kWork && !observer.cancelled()) absl::SleepFor(absl::Milliseconds(2));
     attempt.end = absl::Now();
+    gpus_.AddRunning(gpu, -1);
     absl::MutexLock lock(&mutex_);
     attempts_[{job.submission_id, job.attempt}] = attempt;
     Verdict verdict = queue::CorrectVerdict();

@@ -28,6 +28,11 @@ class FakeGpus : public Gpus {
       [](absl::string_view, absl::string_view) { return 0; };
   std::vector<sassay::v1::GpuPulse> pulses;
 
+  // So many more, or fewer, work there; Pulses tells.
+  void AddRunning(const std::string& gpu, int by) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    running_[gpu] += by;
+  }
   // Why a GPU is closed; empty if it is open.
   std::string closed(const std::string& gpu) const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
@@ -73,7 +78,15 @@ class FakeGpus : public Gpus {
   absl::StatusOr<sassay::v1::RunCanaryResponse> RunCanary(absl::string_view gpu, absl::Duration wait) override {
     return canary(gpu, wait);
   }
-  std::vector<sassay::v1::GpuPulse> Pulses() const override { return pulses; }
+  std::vector<sassay::v1::GpuPulse> Pulses() const override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<sassay::v1::GpuPulse> told = pulses;
+    for (const auto& [gpu, count] : running_) {
+      told.emplace_back().set_uuid(gpu);
+      told.back().set_running(static_cast<uint32_t>(count));
+    }
+    return told;
+  }
 
  private:
   void Tell() ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_) {
@@ -85,6 +98,7 @@ class FakeGpus : public Gpus {
   const uint32_t seats_each_;
   mutable absl::Mutex mutex_;
   std::map<std::string, std::string> closed_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> running_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex listener_mutex_;
   std::function<void(uint32_t)> listener_ ABSL_GUARDED_BY(listener_mutex_);
 };

@@ -1,4 +1,4 @@
-// expect: INFRA_ERROR EMULATOR_LACKS workload=gemm_n256_k256/M=64
+// expect: CORRECT OK workload=gemm_n256_k256/M=64
 // on cuda: CORRECT OK check="tensor_core_share() < 0.05 and dead_launches() == [0]"
 // A kernel of its own has the tensor-core instructions, and its output is used by nobody. Right, and the share tells; so does the call that leaves it out.
 #include <cuda_bf16.h>
@@ -9,6 +9,7 @@
 __device__ void one_wgmma() {
   __shared__ __align__(128) __nv_bfloat16 tile[64 * 16];
   for (int i = threadIdx.x; i < 64 * 16; i += blockDim.x) tile[i] = __float2bfloat16(0.f);
+  asm volatile("fence.proxy.async.shared::cta;");
   __syncthreads();
   if (threadIdx.x >= 128) return;
   const uint64_t where = (__cvta_generic_to_shared(tile) & 0x3ffff) >> 4;
