@@ -2,6 +2,7 @@
 // instant or held; logs, threads, extraction, feedback and durable writes are the real ones.
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "agent/rollout/rollout.h"
 #include "agent/trajectory/layout.h"
@@ -62,12 +64,7 @@ class BenchJudge final : public Judge {
     v1::Submitted submitted;
     submitted.set_request_id(job.request_id);
     if (const absl::Status status = listener.on_built(submitted); !status.ok()) return status;
-    if (exclusive_) gpu_.Lock();
-    if (first_ == absl::InfiniteFuture()) first_ = SteadyNow();
-    const bool slept = stopper.Sleep(judging_);
-    last_ = SteadyNow();
-    if (exclusive_) gpu_.Unlock();
-    if (!slept) return absl::CancelledError("stopped");
+    if (!(exclusive_ ? HoldGpu(stopper) : stopper.Sleep(judging_))) return absl::CancelledError("stopped");
     ++judged_;
     Judgement judgement;
     v1::Verdict& verdict = judgement.verdict;
@@ -86,13 +83,25 @@ class BenchJudge final : public Judge {
   }
   void Close() override {}
   // Share of the time between the first and the last judging in which the GPU was held.
-  double Busy() const { return judged_ * absl::FDivDuration(judging_, last_ - first_); }
+  double Busy() const {
+    absl::MutexLock lock(&gpu_);
+    return judged_ * absl::FDivDuration(judging_, last_ - first_);
+  }
 
  private:
+  bool HoldGpu(Stopper& stopper) {
+    absl::MutexLock lock(&gpu_);
+    first_ = std::min(first_, SteadyNow());
+    const bool slept = stopper.Sleep(judging_);
+    last_ = SteadyNow();
+    return slept;
+  }
+
   const absl::Duration judging_;
   const bool exclusive_;
-  absl::Mutex gpu_;
-  absl::Time first_ = absl::InfiniteFuture(), last_;
+  mutable absl::Mutex gpu_;
+  absl::Time first_ ABSL_GUARDED_BY(gpu_) = absl::InfiniteFuture();
+  absl::Time last_ ABSL_GUARDED_BY(gpu_);
   std::atomic<int> judged_ = 0;
 };
 
