@@ -1,24 +1,19 @@
 #include "agent/models/retrying_model.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/rpc/jitter.h"
 
 namespace sassay::agent {
 namespace {
 
 // A server that refuses both spellings of something must not be asked for ever.
 constexpr uint32_t kMaxAdjustments = 4;
-
-// 50 % to 100 %.
-absl::Duration WithJitter(absl::Duration wait) {
-  thread_local std::minstd_rand random(std::random_device{}());
-  return wait * std::uniform_real_distribution<double>(0.5, 1.0)(random);
-}
 
 absl::string_view TextOf(const absl::Status& status) {
   return absl::string_view(status.message().data(), status.message().size());
@@ -79,12 +74,6 @@ class Tries {
   uint32_t broken_ = 0;
   uint32_t adjusted_ = 0;
 };
-
-void SetDuration(absl::Duration duration, google::protobuf::Duration& out) {
-  const timespec time = absl::ToTimespec(duration);
-  out.set_seconds(time.tv_sec);
-  out.set_nanos(static_cast<int32_t>(time.tv_nsec));
-}
 
 }  // namespace
 

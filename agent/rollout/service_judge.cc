@@ -6,7 +6,6 @@
 #include "absl/time/clock.h"
 #include "agent/build/local_verdict.h"
 #include "agent/feedback/launch_shapes.h"
-#include "agent/rollout/durations.h"
 #include "agent/submit/submission.h"
 #include "agent/submit/upload.h"
 #include "common/base/proto_json.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "agent/submit/calls.h"
 #include "common/base/proto_json.h"
+#include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "common/terminal/text.h"
@@ -44,11 +45,6 @@ v1::SanitizePolicy ParsePolicy(const std::string& name) {
   return name == "full" ? v1::SANITIZE_POLICY_FULL : v1::SANITIZE_POLICY_UNSPECIFIED;
 }
 
-void SetDuration(google::protobuf::Duration& proto, absl::Duration duration) {
-  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
-  proto.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
-}
-
 }  // namespace
 
 ConnectionOptions ConnectionFrom(const Settings& settings) {
@@ -85,8 +81,8 @@ absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const s
   }
   const absl::Duration queue = settings.Duration("queue_deadline", absl::ZeroDuration());
   const absl::Duration run = settings.Duration("run_deadline", absl::ZeroDuration());
-  if (queue > absl::ZeroDuration()) SetDuration(*request.mutable_queue_deadline(), queue);
-  if (run > absl::ZeroDuration()) SetDuration(*request.mutable_run_deadline(), run);
+  if (queue > absl::ZeroDuration()) SetDuration(queue, *request.mutable_queue_deadline());
+  if (run > absl::ZeroDuration()) SetDuration(run, *request.mutable_run_deadline());
   return request;
 }
 

@@ -1,21 +1,11 @@
 #include "agent/submit/retry.h"
 
 #include <algorithm>
-#include <random>
 
 #include "absl/time/clock.h"
+#include "common/rpc/jitter.h"
 
 namespace sassay::agent {
-namespace {
-
-// 50 % to 100 % of `wait`.
-absl::Duration WithJitter(absl::Duration wait) {
-  thread_local std::minstd_rand random(std::random_device{}());
-  return wait * std::uniform_real_distribution<double>(0.5, 1.0)(random);
-}
-
-}  // namespace
-
 Backoff::Backoff(const RetryPolicy& policy, const Stopper& stopper) : policy_(policy), stopper_(stopper) { Reset(); }
 
 void Backoff::Reset() {

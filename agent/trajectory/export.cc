@@ -8,6 +8,7 @@
 #include "agent/trajectory/trajectory.h"
 #include "common/base/files.h"
 #include "common/base/proto_json.h"
+#include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -22,10 +23,6 @@ std::string EventOf(const Turn& turn) {
   if (!turn.judged.has_value()) return "NO_CODE";
   const v1::VerdictStatus status = turn.judged->verdict().status();
   return status == v1::VERDICT_STATUS_CORRECT ? "PASSED" : EnumName(status);
-}
-
-double SecondsOf(const google::protobuf::Duration& duration) {
-  return static_cast<double>(duration.seconds()) + duration.nanos() * 1e-9;
 }
 
 Json UsageJson(const v1::Usage& usage) {

@@ -1,8 +1,5 @@
 #include "agent/trajectory/layout.h"
 
-#include <algorithm>
-
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,11 +8,6 @@ namespace sassay::agent {
 namespace {
 
 constexpr char kIdPrefix[] = "exp_";
-constexpr size_t kMaxNameBytes = 128;
-
-bool IsNameCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
-}
 
 }  // namespace
 
@@ -27,11 +19,6 @@ bool IsTrajectoryId(absl::string_view name) {
 }
 
 std::string TurnName(uint32_t turn) { return absl::StrCat("turn_", absl::Dec(turn, absl::kZeroPad2)); }
-
-bool IsPlainName(absl::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes && name[0] != '.' && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(), IsNameCharacter);
-}
 
 std::filesystem::path ManifestPath(const std::filesystem::path& run) { return run / "run.json"; }
 

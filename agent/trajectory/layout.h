@@ -25,8 +25,6 @@ std::string TrajectoryId(size_t index);
 bool IsTrajectoryId(absl::string_view name);
 // "turn_03"
 std::string TurnName(uint32_t turn);
-// Whether `name` is one plain file name: letters, digits, '.', '_', '-', not beginning with '.' or '-'.
-bool IsPlainName(absl::string_view name);
 
 std::filesystem::path ManifestPath(const std::filesystem::path& run);
 std::filesystem::path PromptPath(const std::filesystem::path& run, absl::string_view sha256);

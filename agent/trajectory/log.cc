@@ -10,6 +10,7 @@
 #include "agent/trajectory/layout.h"
 #include "agent/trajectory/read_log.h"
 #include "common/base/fd.h"
+#include "common/base/files.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "common/base/utf8.h"
@@ -32,13 +33,6 @@ absl::Status WriteAt(int fd, absl::string_view text, uint64_t offset, const std:
   return absl::OkStatus();
 }
 
-// A new file is found after a crash only if its folder is on disk too.
-absl::Status SyncFolder(const std::filesystem::path& folder) {
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::fsync(fd.get()) != 0) return Failed("sync", folder);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 bool MustBeDurable(const v1::TrajectoryRecord& record) {
@@ -53,7 +47,7 @@ absl::StatusOr<std::unique_ptr<TrajectoryLog>> TrajectoryLog::Open(const std::fi
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   if (!fd.valid()) return Failed("open", path);
   if (::ftruncate(fd.get(), static_cast<off_t>(content.whole_bytes)) != 0) return Failed("truncate", path);
-  RETURN_IF_ERROR(SyncFolder(path.parent_path()));
+  RETURN_IF_ERROR(SyncDirectory(path.parent_path()));
   log->bytes_ = content.whole_bytes;
   log->sequence_ = content.trajectory.last_sequence;
   log->found_ = std::move(content.trajectory);

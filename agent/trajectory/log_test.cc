@@ -205,8 +205,8 @@ TEST_F(LogTest, NamesOfTrajectoriesAndFilesAreHeldToTheirForm) {
   EXPECT_TRUE(IsTrajectoryId("exp_1234"));
   for (const char* name : {"exp_7", "exp_0007", "exp_-01", "exp_", "../exp_001", "exp_001/"})
     EXPECT_FALSE(IsTrajectoryId(name)) << name;
-  EXPECT_TRUE(IsPlainName("kernel.cu"));
-  for (const char* name : {"", "..", ".bashrc", "a/b", "-rf", "a\nb"}) EXPECT_FALSE(IsPlainName(name)) << name;
+  EXPECT_TRUE(IsPlainFileName("kernel.cu"));
+  for (const char* name : {"", "..", ".bashrc", "a/b", "-rf", "a\nb"}) EXPECT_FALSE(IsPlainFileName(name)) << name;
 }
 
 }  // namespace

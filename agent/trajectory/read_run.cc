@@ -74,7 +74,7 @@ absl::StatusOr<std::string> ReadSource(const fs::path& run_folder, const Traject
         absl::StrCat("turn ", turn.number, " of ", trajectory.began.trajectory_id(), " holds no candidate"));
   }
   const std::string& name = turn.extracted->path();
-  if (!IsPlainName(name) || !IsTrajectoryId(trajectory.began.trajectory_id()))
+  if (!IsPlainFileName(name) || !IsTrajectoryId(trajectory.began.trajectory_id()))
     return absl::DataLossError(absl::StrCat("\"", name, "\" is no plain file name"));
   const fs::path path = TrajectoryPath(run_folder, trajectory.began.trajectory_id()) / TurnName(turn.number) / name;
   return ReadHashed(path, turn.extracted->source_sha256(), kMaxSourceBytes);

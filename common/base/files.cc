@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/fd.h"
 #include "common/base/status_macros.h"
@@ -120,9 +122,23 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string
     ::unlink(temporary.c_str());
     return status;
   }
-  UniqueFd directory_fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory_fd.valid()) ::fsync(directory_fd.get());
+  SyncDirectory(directory).IgnoreError();
   return absl::OkStatus();
+}
+
+absl::Status SyncDirectory(const std::filesystem::path& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || ::fsync(fd.get()) != 0) return ErrnoStatus("sync", folder);
+  return absl::OkStatus();
+}
+
+bool IsPlainFileName(absl::string_view untrusted_name) {
+  constexpr size_t kMaxBytes = 128;
+  const absl::string_view name = untrusted_name;
+  return !name.empty() && name.size() <= kMaxBytes && name[0] != '.' && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+         });
 }
 
 absl::Status WriteNamedFile(const std::filesystem::path& path, absl::string_view content) {

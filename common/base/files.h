@@ -34,6 +34,13 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path, absl::string
 // stands. A regular file is replaced as by WriteFileAtomically. INVALID_ARGUMENT for a directory.
 absl::Status WriteNamedFile(const std::filesystem::path& path, absl::string_view content);
 
+// Whether `untrusted_name` is one plain file name: at most 128 letters, digits, '.', '_', '-', not beginning with '.'
+// or '-'.
+bool IsPlainFileName(absl::string_view untrusted_name);
+
+// A new entry of the folder is found after a crash only if the folder is on disk, too.
+absl::Status SyncDirectory(const std::filesystem::path& folder);
+
 // Where a program keeps what must survive unless it is told: $XDG_STATE_HOME/sassay, or $HOME/.local/state/sassay, or
 // /var/lib/sassay. The service and whoever looks into its folder agree by this.
 std::string DefaultStateFolder();

@@ -13,4 +13,13 @@ absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
   return absl::FromUnixNanos(absl::ToUnixNanos(time));
 }
 
+void SetDuration(absl::Duration duration, google::protobuf::Duration& out) {
+  out.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
+  out.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+}
+
+double SecondsOf(const google::protobuf::Duration& duration) {
+  return static_cast<double>(duration.seconds()) + duration.nanos() / 1e9;
+}
+
 }  // namespace sassay

@@ -1,6 +1,5 @@
 #include "agent/cli/follow/artifacts.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "agent/render/text.h"
 #include "common/base/files.h"
@@ -9,13 +8,12 @@
 namespace sassay::agent {
 namespace {
 
-constexpr size_t kMaxNameBytes = 128;
 constexpr mode_t kArtifactMode = 0644;
 
 absl::StatusOr<std::filesystem::path> Save(
     const v1::Artifact& artifact, const std::filesystem::path& folder,
     const std::function<absl::StatusOr<std::string>(const v1::Artifact&)>& fetch) {
-  if (!IsArtifactName(artifact.name())) {
+  if (!IsPlainFileName(artifact.name())) {
     return absl::InvalidArgumentError(
         absl::StrCat("the service gave it a name that is no plain file name: ", PrintableLine(artifact.name())));
   }
@@ -29,14 +27,6 @@ absl::StatusOr<std::filesystem::path> Save(
 }
 
 }  // namespace
-
-bool IsArtifactName(absl::string_view name) {
-  if (name.empty() || name.size() > kMaxNameBytes || name[0] == '.' || name[0] == '-') return false;
-  for (const char c : name) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != '_') return false;
-  }
-  return true;
-}
 
 void SaveArtifacts(const v1::Verdict& verdict, const std::filesystem::path& folder,
                    const std::function<absl::StatusOr<std::string>(const v1::Artifact&)>& fetch,

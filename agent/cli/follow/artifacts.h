@@ -12,9 +12,6 @@
 
 namespace sassay::agent {
 
-// Whether a service may call a file so: one plain name, no folder, nothing hidden.
-bool IsArtifactName(absl::string_view name);
-
 // Fetches and saves every artifact of the verdict into `folder`, which is made if it is not there; a file of the same
 // name is replaced. `say` hears one line per artifact, saved or not: the verdict stands without them.
 void SaveArtifacts(const v1::Verdict& verdict, const std::filesystem::path& folder,

@@ -5,12 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
 #include "agent/models/estimate.h"
+#include "agent/trajectory/layout.h"
 #include "agent/trajectory/trajectory.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
@@ -57,15 +56,9 @@ class RunReplay : public Model {
   std::map<std::pair<std::string, uint32_t>, v1::Answered> answers_;
 };
 
-bool IsPlainName(const std::string& name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
-  });
-}
-
 // Nothing if the folder has no answer to this turn.
 absl::StatusOr<absl::optional<v1::Answered>> ReadAnswer(const fs::path& folder, const GenerationRequest& request) {
-  const std::string name = absl::StrFormat("turn_%02d", request.turn);
+  const std::string name = TurnName(request.turn);
   const absl::StatusOr<std::string> text = ReadFile(folder / (name + ".md"), kMaxAnswerBytes);
   if (absl::IsNotFound(text.status())) return absl::optional<v1::Answered>();
   RETURN_IF_ERROR(text.status());
@@ -90,7 +83,7 @@ class FolderReplay : public Model {
                                         Stopper& stopper) override {
     if (stopper.stopped()) return absl::CancelledError("stopped");
     absl::optional<v1::Answered> answer;
-    if (IsPlainName(request.trajectory_id)) {
+    if (IsTrajectoryId(request.trajectory_id)) {
       ASSIGN_OR_RETURN(answer, ReadAnswer(folder_ / request.trajectory_id, request));
     }
     if (!answer) {

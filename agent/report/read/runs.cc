@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/proto_json.h"
+#include "common/base/proto_time.h"
 
 namespace sassay::agent {
 namespace {
@@ -34,10 +35,6 @@ TurnOutcome OutcomeOf(const v1::Verdict& verdict) {
     default:
       return TurnOutcome::kInfrastructure;
   }
-}
-
-double Seconds(const google::protobuf::Duration& duration) {
-  return static_cast<double>(duration.seconds()) + duration.nanos() / 1e9;
 }
 
 std::optional<TurnStage> StageOf(v1::Stage stage) {
@@ -92,7 +89,7 @@ void AddVerdict(const v1::Verdict& verdict, TurnRow& row) {
 void AddAnswer(const Turn& turn, const v1::RunManifest& manifest, TurnRow& row) {
   if (!turn.answered.has_value()) return;
   const v1::Answered& answered = *turn.answered;
-  if (answered.has_wall()) StageTimeOf(TurnStage::kGenerate, row) = Seconds(answered.wall());
+  if (answered.has_wall()) StageTimeOf(TurnStage::kGenerate, row) = SecondsOf(answered.wall());
   if (!answered.reasoning().empty()) row.reasoning_bytes = answered.reasoning().size();
   const v1::Usage& usage = answered.usage();
   if (usage.prompt_tokens() + usage.completion_tokens() > 0) {
@@ -109,11 +106,11 @@ void AddSubmission(const Turn& turn, TurnRow& row) {
   if (turn.submitted.has_value()) {
     std::optional<double>& compile = StageTimeOf(TurnStage::kCompile, row);
     std::optional<double>& capture = StageTimeOf(TurnStage::kCapture, row);
-    if (!compile.has_value() && turn.submitted->has_compile()) compile = Seconds(turn.submitted->compile());
-    if (!capture.has_value() && turn.submitted->has_capture()) capture = Seconds(turn.submitted->capture());
+    if (!compile.has_value() && turn.submitted->has_compile()) compile = SecondsOf(turn.submitted->compile());
+    if (!capture.has_value() && turn.submitted->has_capture()) capture = SecondsOf(turn.submitted->capture());
   }
   if (turn.judged.has_value() && turn.judged->has_queued())
-    StageTimeOf(TurnStage::kQueue, row) = Seconds(turn.judged->queued());
+    StageTimeOf(TurnStage::kQueue, row) = SecondsOf(turn.judged->queued());
 }
 
 TurnRow AttemptRow(const v1::AttemptExcluded& attempt, uint32_t number) {
