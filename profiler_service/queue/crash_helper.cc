@@ -10,7 +10,7 @@
 #include "profiler_service/queue/dispatcher.h"
 #include "profiler_service/queue/queue.h"
 #include "profiler_service/queue/queue_testing.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 
 namespace sassay::queue {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/base/fd.h"
 #include "common/base/files.h"
 #include "common/process/subprocess.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 
 namespace sassay::queue {
 namespace {

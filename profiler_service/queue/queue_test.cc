@@ -14,8 +14,8 @@
 #include "profiler_service/queue/dispatcher.h"
 #include "profiler_service/queue/own_verdicts.h"
 #include "profiler_service/queue/queue_testing.h"
-#include "profiler_service/store/forwarding_store.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
+#include "profiler_service/store/testing/forwarding_store.h"
 
 namespace sassay::queue {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "common/base/files.h"
 #include "profiler_service/pipeline/testing/fake_gpus.h"
-#include "profiler_service/store/forwarding_store.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
+#include "profiler_service/store/testing/forwarding_store.h"
 
 namespace sassay::api {
 namespace {

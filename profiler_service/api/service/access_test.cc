@@ -10,7 +10,7 @@
 #include "common/process/subprocess.h"
 #include "profiler_service/api/auth/tokens.h"
 #include "profiler_service/api/service/server_testing.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 
 namespace sassay::api {
 namespace {

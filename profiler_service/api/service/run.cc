@@ -28,7 +28,7 @@
 #include "profiler_service/api/service/server.h"
 #include "profiler_service/api/service/start_pipeline.h"
 #include "profiler_service/pipeline/service_pipeline.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 #include "profiler_service/telemetry/hub.h"
 #include "profiler_service/verdict/verdict.h"
 #include "spdlog/sinks/stdout_sinks.h"

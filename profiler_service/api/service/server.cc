@@ -25,7 +25,7 @@
 #include "profiler_service/api/ports/profiler_port.h"
 #include "profiler_service/api/service/metrics.h"
 #include "profiler_service/queue/dispatcher.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::api {

@@ -16,7 +16,7 @@
 #include "common/metrics/metric.h"
 #include "profiler_service/api/service/server_testing.h"
 #include "profiler_service/store/blob_store.h"
-#include "profiler_service/store/sqlite_db.h"
+#include "profiler_service/store/sqlite/sqlite_db.h"
 
 namespace sassay::api {
 namespace {

@@ -26,7 +26,7 @@
 #include "profiler_service/api/service/server.h"
 #include "profiler_service/api/service/server_testing.h"
 #include "profiler_service/queue/queue_testing.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 
 namespace sassay::api {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "common/base/proto_time.h"
 #include "profiler_service/api/service/server_testing.h"
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 
 namespace sassay::api {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "profiler_service/store/sqlite_db.h"
+#include "profiler_service/store/sqlite/sqlite_db.h"
 #include "profiler_service/store/store.h"
 
 namespace sassay::store {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite_attempts.h"
-#include "profiler_service/store/sqlite_db.h"
+#include "profiler_service/store/sqlite/sqlite_attempts.h"
+#include "profiler_service/store/sqlite/sqlite_db.h"
 #include "sassay/v1/events.pb.h"
 
 namespace sassay::store {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite_operations.h"
-#include "profiler_service/store/sqlite_rows.h"
+#include "profiler_service/store/sqlite/sqlite_operations.h"
+#include "profiler_service/store/sqlite/sqlite_rows.h"
 
 namespace sassay::store::sqlite {
 

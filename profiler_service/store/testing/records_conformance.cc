@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
-#include "profiler_service/store/store_conformance.h"
+#include "profiler_service/store/testing/store_conformance.h"
 
 namespace sassay::store {
 

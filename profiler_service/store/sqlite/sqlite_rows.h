@@ -5,7 +5,7 @@
 #include <string>
 
 #include "google/protobuf/message.h"
-#include "profiler_service/store/sqlite_db.h"
+#include "profiler_service/store/sqlite/sqlite_db.h"
 #include "profiler_service/store/store.h"
 
 // The columns in the order in which ReadSubmission and ReadLease expect them; followed by a WHERE clause.

@@ -1,12 +1,12 @@
-#include "profiler_service/store/sqlite_attempts.h"
+#include "profiler_service/store/sqlite/sqlite_attempts.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite_operations.h"
-#include "profiler_service/store/sqlite_rows.h"
+#include "profiler_service/store/sqlite/sqlite_operations.h"
+#include "profiler_service/store/sqlite/sqlite_rows.h"
 
 namespace sassay::store::sqlite {
 namespace {

@@ -1,4 +1,4 @@
-#include "profiler_service/store/store_conformance.h"
+#include "profiler_service/store/testing/store_conformance.h"
 
 #include <gmock/gmock.h>
 

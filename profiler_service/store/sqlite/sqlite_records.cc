@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite_operations.h"
+#include "profiler_service/store/sqlite/sqlite_operations.h"
 
 namespace sassay::store::sqlite {
 

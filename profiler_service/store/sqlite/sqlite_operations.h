@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "profiler_service/store/sqlite_db.h"
+#include "profiler_service/store/sqlite/sqlite_db.h"
 #include "profiler_service/store/store.h"
 
 namespace sassay::store::sqlite {

@@ -1,4 +1,4 @@
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,9 +13,9 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/fd.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite_attempts.h"
-#include "profiler_service/store/sqlite_operations.h"
-#include "profiler_service/store/sqlite_writer.h"
+#include "profiler_service/store/sqlite/sqlite_attempts.h"
+#include "profiler_service/store/sqlite/sqlite_operations.h"
+#include "profiler_service/store/sqlite/sqlite_writer.h"
 
 namespace sassay::store {
 namespace {

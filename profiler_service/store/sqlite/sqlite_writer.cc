@@ -1,4 +1,4 @@
-#include "profiler_service/store/sqlite_writer.h"
+#include "profiler_service/store/sqlite/sqlite_writer.h"
 
 #include <algorithm>
 #include <utility>

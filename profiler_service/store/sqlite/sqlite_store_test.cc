@@ -1,4 +1,4 @@
-#include "profiler_service/store/sqlite_store.h"
+#include "profiler_service/store/sqlite/sqlite_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite_db.h"
-#include "profiler_service/store/sqlite_operations.h"
-#include "profiler_service/store/store_conformance.h"
+#include "profiler_service/store/sqlite/sqlite_db.h"
+#include "profiler_service/store/sqlite/sqlite_operations.h"
+#include "profiler_service/store/testing/store_conformance.h"
 
 namespace sassay::store {
 namespace {

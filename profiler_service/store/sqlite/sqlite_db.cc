@@ -1,4 +1,4 @@
-#include "profiler_service/store/sqlite_db.h"
+#include "profiler_service/store/sqlite/sqlite_db.h"
 
 #include <sqlite3.h>
 
