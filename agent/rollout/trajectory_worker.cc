@@ -229,7 +229,8 @@ absl::Status TrajectoryWorker::NoteAsked(v1::Asked asked) {
 
 absl::Status TrajectoryWorker::Ask(uint32_t turn) {
   context_.board.Doing(spec_.index, "waiting to ask");
-  Slots::Place place = context_.answers.Take();
+  // Held until the answer is durable: a process that dies loses so many answers at most.
+  const Slots::Place place = context_.answers.Take();
   const std::shared_ptr<Stopper> stopper = stops_.asking();
   if (!place || context_.closing || stopper->stopped()) return Stopped();
   const v1::TrajectoryEnd end = context_.spending.Exhausted();
@@ -245,7 +246,6 @@ absl::Status TrajectoryWorker::Ask(uint32_t turn) {
     Price(manifest().prices(), *answered->mutable_usage());
     context_.spending.Add(answered->usage());
   }
-  place.Release();
   context_.board.Doing(spec_.index, "answered");
   if (EndsConversation(answered.status())) {
     return End(v1::TRAJECTORY_END_MODEL_REFUSED, answered.status().message());
