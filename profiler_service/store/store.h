@@ -2,13 +2,14 @@
 //
 // The queue owns the rules (who is next, what a lost lease means); the store owns the promise that what was answered is
 // on disk. The interface is written so that several service processes can share one database: every write by a worker
-// is fenced by its lease's epoch. SQLite (sqlite_store.h) is the embedded implementation; whatever is added beside it
-// must pass store_conformance.h.
+// is fenced by its lease's epoch. SQLite (sqlite/sqlite_store.h) is the embedded implementation, PostgreSQL
+// (postgres/postgres_store.h) the one that several processes share; both pass testing/store_conformance.h.
 #ifndef SASSAY_PROFILER_SERVICE_STORE_STORE_H_
 #define SASSAY_PROFILER_SERVICE_STORE_STORE_H_
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "profiler_service/store/records.h"
+#include "profiler_service/store/watch.h"
 #include "sassay/v1/control.pb.h"
 #include "sassay/v1/events.pb.h"
 #include "sassay/v1/profiler.pb.h"
@@ -116,6 +118,13 @@ struct AuditRecord {
   std::string detail;   // one line
 };
 
+// How far a submission has come, for whoever watches many.
+struct ProgressOf {
+  std::string id;
+  uint64_t last_sequence = 0;
+  bool ended = false;  // finished and settled: no event follows, unless it is excluded later
+};
+
 // Numbers for metrics and Capabilities.
 struct Depths {
   uint64_t queued = 0;
@@ -136,6 +145,12 @@ class Store {
  public:
   // Must not run on a callback's thread. Waits for writes under way.
   virtual ~Store() = default;
+
+  // Whether other processes may use the same database: then leases that nobody here holds may be somebody else's, and
+  // only those that have expired may be taken back.
+  virtual bool shared() const = 0;
+  // Tells `observer` what other processes change, from now on. A store of one process never calls it.
+  virtual std::unique_ptr<Watch> Observe(Observer observer) = 0;
 
   // Accepts a submission and appends its Accepted event. The same tenant, request_id and content again answers with the
   // first submission. ALREADY_EXISTS: same request_id, other content. RESOURCE_EXHAUSTED: a limit; the message names
@@ -190,6 +205,8 @@ class Store {
   // Events with sequence > `after`, in order, at most `limit`. Event.last is true of the last one of a submission that
   // is finished and settled, as things stand now.
   virtual absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) = 0;
+  // One for each that is known, in no order; ids that are not known are left out.
+  virtual absl::StatusOr<std::vector<ProgressOf>> Progress(const std::vector<std::string>& ids) = 0;
   virtual absl::StatusOr<Depths> CountDepths() = 0;
 
   // Forgets finished submissions whose verdict is older than `before`, with their events, at most `limit` at once;

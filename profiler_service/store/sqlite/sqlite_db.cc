@@ -3,10 +3,23 @@
 #include <sqlite3.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/store/sql/rows.h"
 
 namespace sassay::store {
 namespace {
+
+constexpr sql::Dialect kDialect = {
+    "INSERT OR IGNORE INTO tenants (name) VALUES (?)",
+    "UPDATE tenants SET verdicts = verdicts + 1, gpu_ns = gpu_ns + ? WHERE name = ?",
+    "UPDATE tenants SET lost_attempts = lost_attempts + 1, lost_gpu_ns = lost_gpu_ns + ? WHERE name = ?",
+    "UPDATE tenants SET verdicts = verdicts - 1, gpu_ns = gpu_ns - ?1, excluded_verdicts = excluded_verdicts + 1, "
+    "excluded_gpu_ns = excluded_gpu_ns + ?1 WHERE name = ?2",
+    "UPDATE tenants SET last_turn = (SELECT max(last_turn) + 1 FROM tenants) WHERE name = ?",
+    SASSAY_SELECT_SUBMISSION "WHERE tenant = ? AND state = 0 AND queue_deadline > ? ORDER BY place LIMIT 1",
+    SASSAY_SELECT_PROGRESS "WHERE id IN (SELECT value FROM json_each(?))",
+};
 
 absl::Status Failure(sqlite3* db, absl::string_view what) {
   const int code = sqlite3_extended_errcode(db);
@@ -20,67 +33,58 @@ absl::Status Failure(sqlite3* db, absl::string_view what) {
 
 }  // namespace
 
-Query::~Query() {
-  if (statement_ == nullptr) return;
-  sqlite3_reset(statement_);
-  sqlite3_clear_bindings(statement_);
-}
-
-Query& Query::Bind(absl::string_view text) {
-  sqlite3_bind_text(statement_, next_++, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
-  return *this;
-}
-
-Query& Query::Bind(int64_t value) {
-  sqlite3_bind_int64(statement_, next_++, value);
-  return *this;
-}
-
-Query& Query::Bind(absl::Time time) { return Bind(absl::ToUnixNanos(time)); }
-
-Query& Query::BindBlob(absl::string_view bytes) {
-  sqlite3_bind_blob64(statement_, next_++, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
-  return *this;
-}
-
-absl::StatusOr<bool> Query::Step() {
-  if (statement_ == nullptr) return Failure(db_, "prepare");
-  const int code = sqlite3_step(statement_);
-  if (code == SQLITE_ROW) return true;
-  if (code == SQLITE_DONE) return false;
-  return Failure(db_, sqlite3_sql(statement_));
-}
-
-absl::Status Query::Run() {
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool row, Step());
-    if (!row) return absl::OkStatus();
+class SqliteStatement final : public sql::Statement {
+ public:
+  SqliteStatement(sqlite3* db, const char* sql) : db_(db) {
+    sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
   }
-}
+  ~SqliteStatement() override { sqlite3_finalize(statement_); }
 
-int64_t Query::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+  void BindText(int position, absl::string_view text) override {
+    sqlite3_bind_text(statement_, position, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  }
+  void BindInt(int position, int64_t value) override { sqlite3_bind_int64(statement_, position, value); }
+  void BindBlob(int position, absl::string_view bytes) override {
+    sqlite3_bind_blob64(statement_, position, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  }
 
-std::string Query::Text(int column) const { return Blob(column); }
+  absl::StatusOr<bool> Step() override {
+    if (statement_ == nullptr) return Failure(db_, "prepare");
+    const int code = sqlite3_step(statement_);
+    if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_DONE) return false;
+    return Failure(db_, sqlite3_sql(statement_));
+  }
 
-std::string Query::Blob(int column) const {
-  const void* bytes = sqlite3_column_blob(statement_, column);
-  const int size = sqlite3_column_bytes(statement_, column);
-  return size == 0 ? std::string() : std::string(static_cast<const char*>(bytes), static_cast<size_t>(size));
-}
+  int64_t Int(int column) const override { return sqlite3_column_int64(statement_, column); }
+  std::string Bytes(int column) const override {
+    const void* bytes = sqlite3_column_blob(statement_, column);
+    const int size = sqlite3_column_bytes(statement_, column);
+    return size == 0 ? std::string() : std::string(static_cast<const char*>(bytes), static_cast<size_t>(size));
+  }
 
-absl::Time Query::Time(int column) const { return absl::FromUnixNanos(Int(column)); }
+  void Reset() override {
+    if (statement_ == nullptr) return;
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
 
-absl::StatusOr<std::unique_ptr<Db>> Db::OpenAs(int flags, const std::string& path) {
+ private:
+  sqlite3* const db_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+absl::StatusOr<std::unique_ptr<SqliteDb>> SqliteDb::OpenAs(int flags, const std::string& path) {
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  std::unique_ptr<Db> db(new Db(raw));
+  std::unique_ptr<SqliteDb> db(new SqliteDb(raw));
   if (code != SQLITE_OK) return Failure(raw, absl::StrCat("cannot open ", path));
   sqlite3_busy_timeout(raw, 5000);
   return db;
 }
 
-absl::StatusOr<std::unique_ptr<Db>> Db::Open(const std::string& path) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Db> db, OpenAs(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path));
+absl::StatusOr<std::unique_ptr<SqliteDb>> SqliteDb::Open(const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteDb> db, OpenAs(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path));
   RETURN_IF_ERROR(db->TurnToWal(path));
   RETURN_IF_ERROR(db->Execute("PRAGMA synchronous=FULL"));
   RETURN_IF_ERROR(db->Execute("PRAGMA foreign_keys=ON"));
@@ -88,12 +92,12 @@ absl::StatusOr<std::unique_ptr<Db>> Db::Open(const std::string& path) {
   return db;
 }
 
-absl::StatusOr<std::unique_ptr<Db>> Db::OpenToRead(const std::string& path) {
+absl::StatusOr<std::unique_ptr<SqliteDb>> SqliteDb::OpenToRead(const std::string& path) {
   return OpenAs(SQLITE_OPEN_READONLY, path);
 }
 
-absl::Status Db::TurnToWal(const std::string& path) {
-  Query query = Prepare("PRAGMA journal_mode=WAL");
+absl::Status SqliteDb::TurnToWal(const std::string& path) {
+  sql::Query query = Prepare("PRAGMA journal_mode=WAL");
   RETURN_IF_ERROR(query.Step().status());
   if (query.Text(0) == "wal") return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(path, ": the journal stays '", query.Text(0),
@@ -101,22 +105,33 @@ absl::Status Db::TurnToWal(const std::string& path) {
                                                     "--store on a local disk"));
 }
 
-Db::~Db() {
-  for (auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+SqliteDb::SqliteDb(sqlite3* db) : db_(db) {}
+
+SqliteDb::~SqliteDb() {
+  statements_.clear();
   sqlite3_close(db_);
 }
 
-Query Db::Prepare(const char* sql) {
-  sqlite3_stmt*& statement = statements_[sql];
-  if (statement == nullptr) sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-  return Query(db_, statement);
+sql::Statement& SqliteDb::Find(const char* sql) {
+  std::unique_ptr<SqliteStatement>& statement = statements_[sql];
+  if (statement == nullptr) statement = std::make_unique<SqliteStatement>(db_, sql);
+  return *statement;
 }
 
-absl::Status Db::Execute(const char* sql) {
+absl::Status SqliteDb::Execute(const char* sql) {
   if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return Failure(db_, sql);
   return absl::OkStatus();
 }
 
-int Db::changes() const { return sqlite3_changes(db_); }
+const sql::Dialect& SqliteDb::dialect() const { return kDialect; }
+
+absl::Status SqliteDb::Begin(const sql::Scope& scope) {
+  if (scope.durability != durability_) {
+    const bool disk = scope.durability == sql::Durability::kDisk;
+    RETURN_IF_ERROR(Execute(disk ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
+    durability_ = scope.durability;
+  }
+  return Execute("BEGIN IMMEDIATE");
+}
 
 }  // namespace sassay::store

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite/sqlite_attempts.h"
+#include "profiler_service/store/sql/attempts.h"
 #include "profiler_service/store/sqlite/sqlite_db.h"
 #include "sassay/v1/events.pb.h"
 
@@ -187,15 +187,15 @@ CREATE TRIGGER incidents_stay BEFORE DELETE ON incidents BEGIN SELECT RAISE(ABOR
 constexpr int64_t kVersion = std::size(kMigrations);
 constexpr int64_t kCountsUsage = 4;
 
-absl::StatusOr<int64_t> UserVersion(Db& db) {
-  Query query = db.Prepare("PRAGMA user_version");
+absl::StatusOr<int64_t> UserVersion(SqliteDb& db) {
+  sql::Query query = db.Prepare("PRAGMA user_version");
   RETURN_IF_ERROR(query.Step().status());
   return query.Int(0);
 }
 
 // What version 3 kept of verdicts is what tenants have used, as far as anybody still knows.
-absl::Status CountUsage(Db& db) {
-  Query verdicts = db.Prepare(
+absl::Status CountUsage(SqliteDb& db) {
+  sql::Query verdicts = db.Prepare(
       "SELECT s.tenant, e.event FROM verdicts v JOIN submissions s ON s.id = v.id JOIN events e ON e.id = v.id AND "
       "e.sequence = v.sequence");
   for (;;) {
@@ -204,13 +204,13 @@ absl::Status CountUsage(Db& db) {
     sassay::v1::Event event;
     if (!event.ParseFromString(verdicts.Blob(1))) continue;
     RETURN_IF_ERROR(db.Prepare("UPDATE tenants SET verdicts = verdicts + 1, gpu_ns = gpu_ns + ? WHERE name = ?")
-                        .Bind(static_cast<int64_t>(sqlite::GpuTimeOf(event.verdict())))
+                        .Bind(static_cast<int64_t>(sql::GpuTimeOf(event.verdict())))
                         .Bind(verdicts.Text(0))
                         .Run());
   }
 }
 
-absl::Status Migrate(Db& db, int64_t from) {
+absl::Status Migrate(SqliteDb& db, int64_t from) {
   RETURN_IF_ERROR(db.Execute("BEGIN IMMEDIATE"));
   absl::Status status = db.Execute(kMigrations[from]);
   if (status.ok() && from + 1 == kCountsUsage) status = CountUsage(db);
@@ -222,7 +222,7 @@ absl::Status Migrate(Db& db, int64_t from) {
 
 }  // namespace
 
-absl::Status MigrateSchema(Db& db, absl::optional<int64_t> to) {
+absl::Status MigrateSchema(SqliteDb& db, absl::optional<int64_t> to) {
   ASSIGN_OR_RETURN(const int64_t found, UserVersion(db));
   if (found > kVersion) {
     return absl::FailedPreconditionError(

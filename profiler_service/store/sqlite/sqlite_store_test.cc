@@ -9,8 +9,8 @@
 
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/store/sql/operations.h"
 #include "profiler_service/store/sqlite/sqlite_db.h"
-#include "profiler_service/store/sqlite/sqlite_operations.h"
 #include "profiler_service/store/testing/store_conformance.h"
 
 namespace sassay::store {
@@ -48,30 +48,30 @@ TEST_F(SqliteFile, ASecondOpenerIsToldWhoIsInTheWay) {
 }
 
 TEST_F(SqliteFile, ADatabaseOfANewerBuildIsRefused) {
-  ASSERT_TRUE((*Db::Open(path()))->Execute("PRAGMA user_version=1000").ok());
+  ASSERT_TRUE((*SqliteDb::Open(path()))->Execute("PRAGMA user_version=1000").ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(OpenSqliteStore(path()).status()));
 }
 
 TEST_F(SqliteFile, CommitsAreSyncedToDisk) {
-  auto db = *Db::Open(path());
-  Query synchronous = db->Prepare("PRAGMA synchronous");
+  auto db = *SqliteDb::Open(path());
+  sql::Query synchronous = db->Prepare("PRAGMA synchronous");
   ASSERT_TRUE(*synchronous.Step());
   EXPECT_EQ(synchronous.Int(0), 2);
-  Query journal = db->Prepare("PRAGMA journal_mode");
+  sql::Query journal = db->Prepare("PRAGMA journal_mode");
   ASSERT_TRUE(*journal.Step());
   EXPECT_EQ(journal.Text(0), "wal");
 }
 
 TEST_F(SqliteFile, AuditRecordsCannotBeChangedOrRemoved) {
-  auto db = *Db::Open(path());
+  auto db = *SqliteDb::Open(path());
   ASSERT_TRUE(MigrateSchema(*db).ok());
-  ASSERT_TRUE(sqlite::Audit(*db, {0, absl::UnixEpoch(), "a", "b", "c", "OK", ""}).ok());
+  ASSERT_TRUE(sql::Audit(*db, {0, absl::UnixEpoch(), "a", "b", "c", "OK", ""}).ok());
   EXPECT_FALSE(db->Execute("UPDATE audit SET actor = 'x'").ok());
   EXPECT_FALSE(db->Execute("DELETE FROM audit").ok());
 }
 
 TEST_F(SqliteFile, AFinishedSubmissionCannotBeReopened) {
-  auto db = *Db::Open(path());
+  auto db = *SqliteDb::Open(path());
   ASSERT_TRUE(MigrateSchema(*db).ok());
   ASSERT_TRUE(db->Execute("INSERT INTO tenants (name) VALUES ('t')").ok());
   ASSERT_TRUE(db->Execute("INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, "
@@ -88,7 +88,7 @@ TEST_F(SqliteFile, AFinishedSubmissionCannotBeReopened) {
 }
 
 TEST_F(SqliteFile, OneWhoseLastAttemptWasExcludedGoesBackToTheQueueAndNowhereElse) {
-  auto db = *Db::Open(path());
+  auto db = *SqliteDb::Open(path());
   ASSERT_TRUE(MigrateSchema(*db).ok());
   ASSERT_TRUE(db->Execute("INSERT INTO tenants (name) VALUES ('t');"
                           "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, "
@@ -109,7 +109,7 @@ TEST_F(SqliteFile, ADamagedRequestDoesNotHoldUpTheOthers) {
       ASSERT_TRUE(Await<Submitted>([&](Callback<Submitted> done) { store->Submit(submission, std::move(done)); }).ok());
     }
   }
-  ASSERT_TRUE((*Db::Open(path()))->Execute("UPDATE submissions SET request = x'ff' WHERE id = 'bad'").ok());
+  ASSERT_TRUE((*SqliteDb::Open(path()))->Execute("UPDATE submissions SET request = x'ff' WHERE id = 'bad'").ok());
   const auto store = *OpenSqliteStore(path());
   std::vector<bool> readable;
   for (int i = 0; i < 2; ++i) {
@@ -135,7 +135,7 @@ TEST_F(SqliteFile, TenantsDataIsNobodyElsesOnTheMachine) {
 TEST_F(SqliteFile, AFileSystemWithoutWalIsRefused) {
   sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
   sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1);  // has no shared memory
-  const absl::Status status = Db::Open(path()).status();
+  const absl::Status status = SqliteDb::Open(path()).status();
   sqlite3_vfs_register(usual, 1);
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("local disk"));
@@ -151,7 +151,7 @@ TEST_F(SqliteFile, TheAuditLogCanBeReadBesideTheService) {
 }
 
 TEST_F(SqliteFile, ADatabaseOfVersionOneIsBroughtUpToDate) {
-  ASSERT_TRUE(MigrateSchema(*(*Db::Open(path())), 1).ok());
+  ASSERT_TRUE(MigrateSchema(*(*SqliteDb::Open(path())), 1).ok());
   const auto store = OpenSqliteStore(path());
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_TRUE((*store)->Holds().ok());
@@ -159,7 +159,7 @@ TEST_F(SqliteFile, ADatabaseOfVersionOneIsBroughtUpToDate) {
 }
 
 // A submission of version 3 that has ended: accepted, verdict.
-void FinishInVersionThree(Db& db) {
+void FinishInVersionThree(SqliteDb& db) {
   ASSERT_TRUE(db.Execute("INSERT INTO tenants (name) VALUES ('ann');"
                          "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, "
                          "run_deadline, last_sequence) VALUES ('s', 'ann', 'r', x'', 0, 0, 0, 2);"
@@ -182,7 +182,7 @@ void FinishInVersionThree(Db& db) {
 
 TEST_F(SqliteFile, WhatVersionThreeKeptMeansTheSame) {
   {
-    auto db = *Db::Open(path());
+    auto db = *SqliteDb::Open(path());
     ASSERT_TRUE(MigrateSchema(*db, 3).ok());
     FinishInVersionThree(*db);
   }
@@ -204,7 +204,7 @@ TEST_F(SqliteFile, WhatVersionThreeKeptMeansTheSame) {
 }
 
 TEST_F(SqliteFile, AttemptsExclusionsAndIncidentsCannotBeChanged) {
-  auto db = *Db::Open(path());
+  auto db = *SqliteDb::Open(path());
   ASSERT_TRUE(MigrateSchema(*db).ok());
   ASSERT_TRUE(db->Execute("PRAGMA foreign_keys=OFF").ok());
   ASSERT_TRUE(db->Execute("INSERT INTO attempts VALUES ('s', 1, 'g', 0, 1, 1, 1)").ok());
@@ -217,7 +217,7 @@ TEST_F(SqliteFile, AttemptsExclusionsAndIncidentsCannotBeChanged) {
 }
 
 TEST_F(SqliteFile, MigratingTwiceChangesNothing) {
-  auto db = *Db::Open(path());
+  auto db = *SqliteDb::Open(path());
   ASSERT_TRUE(MigrateSchema(*db).ok());
   EXPECT_TRUE(MigrateSchema(*db).ok());
 }

@@ -2,6 +2,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_STORE_FORWARDING_STORE_H_
 #define SASSAY_PROFILER_SERVICE_STORE_FORWARDING_STORE_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,9 @@ namespace sassay::store {
 class ForwardingStore : public Store {
  public:
   explicit ForwardingStore(Store& real) : real_(real) {}
+
+  bool shared() const override { return real_.shared(); }
+  std::unique_ptr<Watch> Observe(Observer observer) override { return real_.Observe(std::move(observer)); }
 
   void Submit(NewSubmission submission, Callback<Submitted> done) override {
     real_.Submit(std::move(submission), std::move(done));
@@ -57,6 +61,9 @@ class ForwardingStore : public Store {
   }
   absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) override {
     return real_.Events(id, after, limit);
+  }
+  absl::StatusOr<std::vector<ProgressOf>> Progress(const std::vector<std::string>& ids) override {
+    return real_.Progress(ids);
   }
   absl::StatusOr<Depths> CountDepths() override { return real_.CountDepths(); }
   absl::StatusOr<int> Trim(absl::Time before, int limit) override { return real_.Trim(before, limit); }

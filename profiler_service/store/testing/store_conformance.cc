@@ -5,6 +5,7 @@
 #include <atomic>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -343,6 +344,17 @@ TEST_P(StoreConformance, DepthsFollowTheStates) {
   EXPECT_EQ(store_->CountDepths()->leased, 1u);
   ASSERT_TRUE(Finish(lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
   EXPECT_EQ(store_->CountDepths()->leased, 0u);
+}
+
+TEST_P(StoreConformance, ProgressTellsOfManyAtOnceAndLeavesOutWhatIsNotKnown) {
+  const std::string ended = Accept("ann", "r1"), waits = Accept("ann", "r2");
+  ASSERT_TRUE(Finish(*Acquire(), sassay::v1::VERDICT_STATUS_CORRECT).ok());
+  const auto progress = store_->Progress({ended, "nobody's \"id\"", waits});
+  ASSERT_TRUE(progress.ok()) << progress.status();
+  std::set<std::tuple<std::string, uint64_t, bool>> found;
+  for (const ProgressOf& one : *progress) found.insert({one.id, one.last_sequence, one.ended});
+  EXPECT_EQ(found, (std::set<std::tuple<std::string, uint64_t, bool>>{{ended, 2, true}, {waits, 1, false}}));
+  EXPECT_TRUE(store_->Progress({})->empty());
 }
 
 TEST_P(StoreConformance, TheAuditLogKeepsItsOrderAcrossReopening) {

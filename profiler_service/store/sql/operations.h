@@ -1,6 +1,6 @@
 // What each write of the store does inside its transaction.
-#ifndef SASSAY_PROFILER_SERVICE_STORE_SQLITE_OPERATIONS_H_
-#define SASSAY_PROFILER_SERVICE_STORE_SQLITE_OPERATIONS_H_
+#ifndef SASSAY_PROFILER_SERVICE_STORE_SQL_OPERATIONS_H_
+#define SASSAY_PROFILER_SERVICE_STORE_SQL_OPERATIONS_H_
 
 #include <string>
 #include <vector>
@@ -10,12 +10,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "profiler_service/store/sqlite/sqlite_db.h"
+#include "profiler_service/store/sql/db.h"
 #include "profiler_service/store/store.h"
 
-namespace sassay::store::sqlite {
+namespace sassay::store::sql {
 
-// All of them look first and write only when nothing can refuse any more (see SqliteWriter). Errors as in store.h.
+// All of them look first and write only when nothing can refuse any more (see GroupWriter). Errors as in store.h.
 absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission);
 absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at);
 absl::StatusOr<sassay::v1::Event> Append(Db& db, const Lease& lease, sassay::v1::Event event);
@@ -44,6 +44,7 @@ absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now);
 absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view id, uint64_t after, int limit);
 absl::StatusOr<absl::optional<std::string>> FindEarlier(Db& db, absl::string_view tenant,
                                                         const sassay::v1::ProfileRequest& request);
+absl::StatusOr<std::vector<ProgressOf>> Progress(Db& db, const std::vector<std::string>& ids);
 absl::StatusOr<Depths> CountDepths(Db& db);
 absl::StatusOr<std::vector<Hold>> Holds(Db& db);
 absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(Db& db, absl::Time from, uint64_t after, int limit);
@@ -51,6 +52,6 @@ absl::StatusOr<uint64_t> LastIncident(Db& db);
 absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(Db& db, absl::string_view tenant);
 absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit);
 
-}  // namespace sassay::store::sqlite
+}  // namespace sassay::store::sql
 
-#endif  // SASSAY_PROFILER_SERVICE_STORE_SQLITE_OPERATIONS_H_
+#endif  // SASSAY_PROFILER_SERVICE_STORE_SQL_OPERATIONS_H_

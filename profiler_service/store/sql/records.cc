@@ -4,16 +4,18 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite/sqlite_operations.h"
+#include "profiler_service/store/sql/operations.h"
 
-namespace sassay::store::sqlite {
+namespace sassay::store::sql {
 
 using sassay::v1::Incident;
 using sassay::v1::TenantUsage;
 
 absl::StatusOr<bool> PlaceHold(Db& db, const Hold& hold) {
-  RETURN_IF_ERROR(db.Prepare("INSERT OR REPLACE INTO holds (gpu, holder, state, reason, incident, since, actor) VALUES "
-                             "(?, ?, ?, ?, ?, ?, ?)")
+  RETURN_IF_ERROR(db.Prepare("INSERT INTO holds (gpu, holder, state, reason, incident, since, actor) VALUES (?, ?, ?, "
+                             "?, ?, ?, ?) ON CONFLICT (gpu, holder) DO UPDATE SET state = excluded.state, reason = "
+                             "excluded.reason, incident = excluded.incident, since = excluded.since, actor = "
+                             "excluded.actor")
                       .Bind(hold.gpu)
                       .Bind(hold.holder)
                       .Bind(static_cast<int64_t>(hold.state))
@@ -42,7 +44,8 @@ absl::StatusOr<std::vector<Hold>> Holds(Db& db) {
 }
 
 absl::StatusOr<bool> RecordIncident(Db& db, const Incident& incident) {
-  RETURN_IF_ERROR(db.Prepare("INSERT OR IGNORE INTO incidents (id, revision, until, incident) VALUES (?, ?, ?, ?)")
+  RETURN_IF_ERROR(db.Prepare("INSERT INTO incidents (id, revision, until, incident) VALUES (?, ?, ?, ?) ON CONFLICT DO "
+                             "NOTHING")
                       .Bind(incident.id())
                       .Bind(incident.revision())
                       .Bind(incident.has_to() ? TimeOf(incident.to()) : absl::InfiniteFuture())
@@ -98,4 +101,4 @@ absl::StatusOr<std::vector<TenantUsage>> Usage(Db& db, absl::string_view tenant)
   }
 }
 
-}  // namespace sassay::store::sqlite
+}  // namespace sassay::store::sql

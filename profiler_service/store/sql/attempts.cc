@@ -1,14 +1,14 @@
-#include "profiler_service/store/sqlite/sqlite_attempts.h"
+#include "profiler_service/store/sql/attempts.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite/sqlite_operations.h"
-#include "profiler_service/store/sqlite/sqlite_rows.h"
+#include "profiler_service/store/sql/operations.h"
+#include "profiler_service/store/sql/rows.h"
 
-namespace sassay::store::sqlite {
+namespace sassay::store::sql {
 namespace {
 
 using sassay::v1::Event;
@@ -49,31 +49,18 @@ absl::StatusOr<uint64_t> GpuTimeSoFar(Db& db, const Submission& submission) {
 }
 
 absl::Status CountLost(Db& db, const Submission& submission, uint64_t gpu_ns) {
-  return db
-      .Prepare("UPDATE tenants SET lost_attempts = lost_attempts + 1, lost_gpu_ns = lost_gpu_ns + ? WHERE name = ?")
-      .Bind(static_cast<int64_t>(gpu_ns))
-      .Bind(submission.tenant)
-      .Run();
+  return db.Prepare(db.dialect().count_lost).Bind(static_cast<int64_t>(gpu_ns)).Bind(submission.tenant).Run();
 }
 
 absl::Status CountVerdict(Db& db, const Submission& submission, uint64_t gpu_ns) {
-  return db.Prepare("UPDATE tenants SET verdicts = verdicts + 1, gpu_ns = gpu_ns + ? WHERE name = ?")
-      .Bind(static_cast<int64_t>(gpu_ns))
-      .Bind(submission.tenant)
-      .Run();
+  return db.Prepare(db.dialect().count_verdict).Bind(static_cast<int64_t>(gpu_ns)).Bind(submission.tenant).Run();
 }
 
 absl::Status CountExcludedVerdict(Db& db, const Submission& submission) {
   Query query = db.Prepare("SELECT gpu_ns FROM attempts WHERE id = ? AND attempt = ?");
   RETURN_IF_ERROR(query.Bind(submission.id).Bind(submission.attempt).Step().status());
   const int64_t gpu_ns = query.Int(0);
-  return db
-      .Prepare(
-          "UPDATE tenants SET verdicts = verdicts - 1, gpu_ns = gpu_ns - ?1, excluded_verdicts = excluded_verdicts + "
-          "1, excluded_gpu_ns = excluded_gpu_ns + ?1 WHERE name = ?2")
-      .Bind(gpu_ns)
-      .Bind(submission.tenant)
-      .Run();
+  return db.Prepare(db.dialect().count_excluded).Bind(gpu_ns).Bind(submission.tenant).Run();
 }
 
 // An open window of the same incident on the same GPU is this one, seen earlier.
@@ -83,7 +70,11 @@ absl::Status RememberWindow(Db& db, const BadWindow& window) {
                       .Bind(window.incident_id)
                       .Bind(absl::InfiniteFuture())
                       .Run());
-  return db.Prepare("INSERT OR REPLACE INTO windows (gpu, incident, since, until, reason) VALUES (?, ?, ?, ?, ?)")
+  return db
+      .Prepare(
+          "INSERT INTO windows (gpu, incident, since, until, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT (gpu, "
+          "incident, "
+          "since) DO UPDATE SET until = excluded.until, reason = excluded.reason")
       .Bind(window.gpu)
       .Bind(window.incident_id)
       .Bind(window.from)
@@ -109,6 +100,12 @@ absl::StatusOr<std::vector<Submission>> StandingIn(Db& db, const BadWindow& wind
     if (!row) return submissions;
     submissions.push_back(ReadSubmission(query));
   }
+}
+
+std::vector<std::string> IdsOf(const std::vector<Submission>& submissions) {
+  std::vector<std::string> ids;
+  for (const Submission& submission : submissions) ids.push_back(submission.id);
+  return ids;
 }
 
 absl::StatusOr<std::vector<std::string>> ExcludedBy(Db& db, const BadWindow& window) {
@@ -229,6 +226,7 @@ absl::StatusOr<Event> MarkExcluded(Db& db, Submission& submission, const Exclusi
   *event.mutable_excluded()->mutable_exclusion() = exclusion;
   event.mutable_excluded()->set_rerun(rerun);
   ASSIGN_OR_RETURN(event, AppendNext(db, submission, std::move(event)));
+  RETURN_IF_ERROR(db.LockExclusions());
   RETURN_IF_ERROR(db.Prepare("INSERT INTO exclusions (id, attempt, tenant, at, incident, reason, rerun, sequence) "
                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
                       .Bind(submission.id)
@@ -267,6 +265,10 @@ absl::StatusOr<Exclusions> Exclude(Db& db, const BadWindow& window, uint32_t max
   exclusion.set_reason(window.reason);
   Exclusions answer;
   ASSIGN_OR_RETURN(std::vector<Submission> standing, StandingIn(db, window));
+  ASSIGN_OR_RETURN(const bool look_again, db.LockSubmissions(IdsOf(standing)));
+  if (look_again) {
+    ASSIGN_OR_RETURN(standing, StandingIn(db, window));
+  }
   for (Submission& submission : standing) {
     const bool rerun = submission.exclusions < max_exclusions;
     ASSIGN_OR_RETURN(answer.events.emplace_back(), ExcludeVerdict(db, submission, exclusion, rerun, now));
@@ -332,7 +334,7 @@ absl::StatusOr<std::vector<Provisional>> Provisionals(Db& db) {
 absl::StatusOr<std::vector<ExcludedEvent>> ExcludedSince(Db& db, absl::string_view tenant, absl::Time from,
                                                          uint64_t after, int limit) {
   Query query = db.Prepare(
-      "SELECT x.place, e.event, NOT x.rerun FROM exclusions x JOIN events e ON e.id = x.id AND e.sequence = x.sequence "
+      "SELECT x.place, e.event, x.rerun = 0 FROM exclusions x JOIN events e ON e.id = x.id AND e.sequence = x.sequence "
       "WHERE x.tenant = ? AND x.place > ? AND x.at >= ? ORDER BY x.place LIMIT ?");
   query.Bind(tenant).Bind(static_cast<int64_t>(after)).Bind(from).Bind(limit);
   std::vector<ExcludedEvent> events;
@@ -367,4 +369,4 @@ absl::StatusOr<std::vector<Attempt>> AttemptsOf(Db& db, absl::string_view id) {
   return ReadAttempts(std::move(query));
 }
 
-}  // namespace sassay::store::sqlite
+}  // namespace sassay::store::sql

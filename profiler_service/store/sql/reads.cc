@@ -3,10 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite/sqlite_operations.h"
-#include "profiler_service/store/sqlite/sqlite_rows.h"
+#include "nlohmann/json.hpp"
+#include "profiler_service/store/sql/operations.h"
+#include "profiler_service/store/sql/rows.h"
 
-namespace sassay::store::sqlite {
+namespace sassay::store::sql {
 
 std::string CanonicalBytes(const google::protobuf::Message& message) {
   std::string bytes;
@@ -115,8 +116,20 @@ absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view 
   }
 }
 
+absl::StatusOr<std::vector<ProgressOf>> Progress(Db& db, const std::vector<std::string>& ids) {
+  Query query = db.Prepare(db.dialect().progress);
+  query.Bind(nlohmann::json(ids).dump());
+  std::vector<ProgressOf> known;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return known;
+    known.push_back({query.Text(0), static_cast<uint64_t>(query.Int(1)), query.Int(2) != 0});
+  }
+}
+
 absl::StatusOr<Depths> CountDepths(Db& db) {
-  Query query = db.Prepare("SELECT coalesce(sum(queued), 0), coalesce(sum(leased), 0) FROM tenants");
+  Query query = db.Prepare(
+      "SELECT CAST(coalesce(sum(queued), 0) AS BIGINT), CAST(coalesce(sum(leased), 0) AS BIGINT) FROM tenants");
   RETURN_IF_ERROR(query.Step().status());
   return Depths{static_cast<uint64_t>(query.Int(0)), static_cast<uint64_t>(query.Int(1))};
 }
@@ -135,4 +148,4 @@ absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int li
   }
 }
 
-}  // namespace sassay::store::sqlite
+}  // namespace sassay::store::sql

@@ -1,12 +1,15 @@
-#include "profiler_service/store/sqlite/sqlite_operations.h"
+#include "profiler_service/store/sql/operations.h"
+
+#include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
-#include "profiler_service/store/sqlite/sqlite_attempts.h"
-#include "profiler_service/store/sqlite/sqlite_rows.h"
+#include "profiler_service/store/sql/attempts.h"
+#include "profiler_service/store/sql/rows.h"
 
-namespace sassay::store::sqlite {
+namespace sassay::store::sql {
 namespace {
 
 using sassay::v1::Event;
@@ -32,8 +35,9 @@ absl::StatusOr<Submitted> Earlier(Db& db, const std::string& id) {
 
 absl::StatusOr<uint64_t> CheckLimits(Db& db, const NewSubmission& submission) {
   Query query = db.Prepare(
-      "SELECT coalesce(sum(queued), 0), coalesce(sum(CASE WHEN name = ? THEN queued + leased ELSE 0 END), 0) FROM "
-      "tenants");
+      "SELECT CAST(coalesce(sum(queued), 0) AS BIGINT), CAST(coalesce(sum(CASE WHEN name = ? THEN queued + leased ELSE "
+      "0 "
+      "END), 0) AS BIGINT) FROM tenants");
   RETURN_IF_ERROR(query.Bind(submission.tenant).Step().status());
   const uint64_t queued = static_cast<uint64_t>(query.Int(0));
   const uint64_t in_flight = static_cast<uint64_t>(query.Int(1));
@@ -50,7 +54,9 @@ absl::StatusOr<uint64_t> CheckLimits(Db& db, const NewSubmission& submission) {
 }
 
 absl::Status InsertSubmission(Db& db, const NewSubmission& submission, const std::string& request_bytes) {
-  RETURN_IF_ERROR(db.Prepare("INSERT OR IGNORE INTO tenants (name) VALUES (?)").Bind(submission.tenant).Run());
+  if (const char* insert_tenant = db.dialect().insert_tenant; insert_tenant != nullptr) {
+    RETURN_IF_ERROR(db.Prepare(insert_tenant).Bind(submission.tenant).Run());
+  }
   return db
       .Prepare(
           "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, run_deadline, "
@@ -65,26 +71,29 @@ absl::Status InsertSubmission(Db& db, const NewSubmission& submission, const std
       .Run();
 }
 
-// The tenant whose turn it is: the one served longest ago among those that wait.
-absl::StatusOr<absl::optional<std::string>> NextTenant(Db& db, absl::Time now) {
+// The tenant whose turn it is: the one served longest ago among those that wait, after `skipped` others.
+absl::StatusOr<absl::optional<std::string>> NextTenant(Db& db, absl::Time now, int skipped) {
   Query query = db.Prepare(
       "SELECT name FROM tenants WHERE queued > 0 AND EXISTS (SELECT 1 FROM submissions WHERE tenant = name AND state = "
-      "0 AND queue_deadline > ?) ORDER BY last_turn, name LIMIT 1");
-  ASSIGN_OR_RETURN(const bool found, query.Bind(now).Step());
+      "0 AND queue_deadline > ?) ORDER BY last_turn, name LIMIT 1 OFFSET ?");
+  ASSIGN_OR_RETURN(const bool found, query.Bind(now).Bind(skipped).Step());
   return found ? absl::optional<std::string>(query.Text(0)) : absl::nullopt;
 }
 
-absl::StatusOr<Lease> OldestOf(Db& db, const std::string& tenant, absl::Time now) {
-  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION
-                           "WHERE tenant = ? AND state = 0 AND queue_deadline > ? ORDER BY place LIMIT 1");
-  RETURN_IF_ERROR(query.Bind(tenant).Bind(now).Step().status());
-  return ReadLease(query);
+absl::StatusOr<absl::optional<Lease>> OldestOf(Db& db, const std::string& tenant, absl::Time now) {
+  Query query = db.Prepare(db.dialect().oldest_of);
+  ASSIGN_OR_RETURN(const bool found, query.Bind(tenant).Bind(now).Step());
+  return found ? absl::optional<Lease>(ReadLease(query)) : absl::nullopt;
 }
 
-absl::Status PassTurn(Db& db, const std::string& tenant) {
-  return db.Prepare("UPDATE tenants SET last_turn = (SELECT max(last_turn) + 1 FROM tenants) WHERE name = ?")
-      .Bind(tenant)
-      .Run();
+// Where several processes take work, all that a tenant has waiting may just be taken by others.
+absl::StatusOr<absl::optional<Lease>> Next(Db& db, absl::Time now) {
+  for (int skipped = 0;; ++skipped) {
+    ASSIGN_OR_RETURN(const absl::optional<std::string> tenant, NextTenant(db, now, skipped));
+    if (!tenant.has_value()) return absl::optional<Lease>();
+    ASSIGN_OR_RETURN(absl::optional<Lease> lease, OldestOf(db, *tenant, now));
+    if (lease.has_value()) return lease;
+  }
 }
 
 absl::Status StoreLease(Db& db, const Lease& lease) {
@@ -100,6 +109,25 @@ absl::Status StoreLease(Db& db, const Lease& lease) {
 int64_t LossesAfter(const Submission& submission, Ended ended) {
   if (ended == Ended::kKilled) return submission.losses;
   return ended == Ended::kCrashed ? submission.losses + 1 : 0;
+}
+
+absl::StatusOr<std::vector<std::string>> DecidedBefore(Db& db, absl::Time before, int limit) {
+  Query query = db.Prepare("SELECT id FROM verdicts WHERE decided_at < ? ORDER BY decided_at, id LIMIT ?");
+  query.Bind(before).Bind(limit);
+  std::vector<std::string> ids;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return ids;
+    ids.push_back(query.Text(0));
+  }
+}
+
+std::vector<std::string> InBoth(std::vector<std::string> left, std::vector<std::string> right) {
+  std::sort(left.begin(), left.end());
+  std::sort(right.begin(), right.end());
+  std::vector<std::string> both;
+  std::set_intersection(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(both));
+  return both;
 }
 
 absl::StatusOr<Renewal> RenewOne(Db& db, const Lease& lease, absl::Time expires_at) {
@@ -136,17 +164,16 @@ absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission) {
 }
 
 absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at) {
-  ASSIGN_OR_RETURN(const absl::optional<std::string> tenant, NextTenant(db, now));
-  if (!tenant.has_value()) return absl::optional<Lease>();
-  ASSIGN_OR_RETURN(Lease lease, OldestOf(db, *tenant, now));
-  lease.submission.state = State::kLeased;
-  lease.submission.attempt += 1;
-  lease.owner = owner;
-  lease.epoch += 1;
-  lease.expires_at = expires_at;
-  RETURN_IF_ERROR(StoreLease(db, lease));
-  RETURN_IF_ERROR(PassTurn(db, *tenant));
-  return absl::optional<Lease>(std::move(lease));
+  ASSIGN_OR_RETURN(absl::optional<Lease> lease, Next(db, now));
+  if (!lease.has_value()) return lease;
+  lease->submission.state = State::kLeased;
+  lease->submission.attempt += 1;
+  lease->owner = owner;
+  lease->epoch += 1;
+  lease->expires_at = expires_at;
+  RETURN_IF_ERROR(StoreLease(db, *lease));
+  RETURN_IF_ERROR(db.Prepare(db.dialect().pass_turn).Bind(lease->submission.tenant).Run());
+  return lease;
 }
 
 absl::StatusOr<Event> Append(Db& db, const Lease& lease, Event event) {
@@ -235,15 +262,11 @@ absl::StatusOr<Event> FinishQueued(Db& db, const std::string& id, const sassay::
 }
 
 absl::StatusOr<int> Trim(Db& db, absl::Time before, int limit) {
-  std::vector<std::string> ids;
-  {
-    Query query = db.Prepare("SELECT id FROM verdicts WHERE decided_at < ? ORDER BY decided_at LIMIT ?");
-    query.Bind(before).Bind(limit);
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool row, query.Step());
-      if (!row) break;
-      ids.push_back(query.Text(0));
-    }
+  ASSIGN_OR_RETURN(std::vector<std::string> ids, DecidedBefore(db, before, limit));
+  ASSIGN_OR_RETURN(const bool look_again, db.LockSubmissions(ids));
+  if (look_again) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> still, DecidedBefore(db, before, limit));
+    ids = InBoth(std::move(ids), still);
   }
   for (const std::string& id : ids) {
     RETURN_IF_ERROR(db.Prepare("DELETE FROM events WHERE id = ?").Bind(id).Run());
@@ -269,4 +292,4 @@ absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record) {
   return true;
 }
 
-}  // namespace sassay::store::sqlite
+}  // namespace sassay::store::sql

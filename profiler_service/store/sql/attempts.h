@@ -1,7 +1,7 @@
 // How attempts end: their records, what excludes them, and when their timing is final. Steps of the writes in
-// sqlite_operations.h, inside the same transaction.
-#ifndef SASSAY_PROFILER_SERVICE_STORE_SQLITE_ATTEMPTS_H_
-#define SASSAY_PROFILER_SERVICE_STORE_SQLITE_ATTEMPTS_H_
+// operations.h, inside the same transaction.
+#ifndef SASSAY_PROFILER_SERVICE_STORE_SQL_ATTEMPTS_H_
+#define SASSAY_PROFILER_SERVICE_STORE_SQL_ATTEMPTS_H_
 
 #include <cstdint>
 #include <string>
@@ -12,10 +12,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "profiler_service/store/sqlite/sqlite_db.h"
+#include "profiler_service/store/sql/db.h"
 #include "profiler_service/store/store.h"
 
-namespace sassay::store::sqlite {
+namespace sassay::store::sql {
 
 // Sum of device_ns of the verdict's stages.
 uint64_t GpuTimeOf(const sassay::v1::Verdict& verdict);
@@ -54,6 +54,6 @@ absl::StatusOr<uint64_t> LastExcluded(Db& db);
 absl::StatusOr<std::vector<Attempt>> AttemptsOn(Db& db, absl::string_view gpu, absl::Time from, absl::Time to);
 absl::StatusOr<std::vector<Attempt>> AttemptsOf(Db& db, absl::string_view id);
 
-}  // namespace sassay::store::sqlite
+}  // namespace sassay::store::sql
 
-#endif  // SASSAY_PROFILER_SERVICE_STORE_SQLITE_ATTEMPTS_H_
+#endif  // SASSAY_PROFILER_SERVICE_STORE_SQL_ATTEMPTS_H_

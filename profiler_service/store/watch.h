@@ -1,0 +1,41 @@
+// What others changed in a store that several processes share.
+//
+// A process hears of its own writes by their callbacks; of everybody else's it would learn only by asking again and
+// again. Hearing is a hint and never the truth: it comes after the change is durable, may be late, may come twice, and
+// says where to look. What was missed comes as `everything`, at the latest every few seconds.
+#ifndef SASSAY_PROFILER_SERVICE_STORE_WATCH_H_
+#define SASSAY_PROFILER_SERVICE_STORE_WATCH_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sassay::store {
+
+// Where to look, gathered over a few milliseconds.
+struct Changes {
+  // Anything may have changed: notifications may have been lost, there were too many to list, or it is time to look in
+  // any case (5 s after the last time). Store::Progress answers for many submissions at once what became of them.
+  bool everything = false;
+  bool work = false;        // a submission waits that did not before: Acquire may have something
+  bool holds = false;       // see Store::Holds
+  bool exclusions = false;  // see Store::ExcludedSince, OpenWindows
+  bool incidents = false;   // see Store::IncidentsSince
+  // Each once: they have new events, or were asked to stop while they run (Store::Renew says so).
+  std::vector<std::string> submissions;
+
+  bool empty() const { return !everything && !work && !holds && !exclusions && !incidents && submissions.empty(); }
+};
+
+// Called on a thread of the store, one call after the other. It may read; it must not wait for a write.
+using Observer = std::function<void(const Changes&)>;
+
+// Its destruction ends the watching and waits for a call under way. Must not outlive the store.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+};
+
+}  // namespace sassay::store
+
+#endif  // SASSAY_PROFILER_SERVICE_STORE_WATCH_H_
