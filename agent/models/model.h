@@ -31,6 +31,9 @@ struct GenerationRequest {
   // Which turn this is, for models that answer from recordings.
   std::string trajectory_id;
   uint32_t turn = 0;
+  // Once it is stopped nothing is asked again: what arrives may arrive, waits and further tries end with CANCELLED. Who
+  // stops the call itself stops this one, too. Null: only the call's own stopper ends its waits.
+  Stopper* tries = nullptr;
 };
 
 // Called while an answer arrives, from a thread of the model's own; must not block.

@@ -83,10 +83,11 @@ RetryingModel::RetryingModel(std::unique_ptr<Backend> backend, const Patience& p
 absl::StatusOr<v1::Answered> RetryingModel::Generate(const GenerationRequest& request,
                                                      const GenerationListener& listener, Stopper& stopper) {
   Tries tries(patience_);
+  Stopper& waits = request.tries != nullptr ? *request.tries : stopper;
   while (true) {
     absl::Duration wait;
     {
-      ASSIGN_OR_RETURN(Throttle::Pass pass, throttle_.Enter(stopper));
+      ASSIGN_OR_RETURN(Throttle::Pass pass, throttle_.Enter(waits));
       const absl::Time began = SteadyNow();
       v1::Answered answer;
       const absl::optional<Failure> failure = backend_->Try(request, listener, stopper, answer);
@@ -97,13 +98,13 @@ absl::StatusOr<v1::Answered> RetryingModel::Generate(const GenerationRequest& re
         SetDuration(SteadyNow() - began, *answer.mutable_wall());
         return answer;
       }
-      if (stopper.stopped()) return absl::CancelledError("stopped");
+      if (stopper.stopped() || waits.stopped()) return absl::CancelledError("stopped");
       ASSIGN_OR_RETURN(wait, tries.AfterFailure(*failure, SteadyNow() - began));
       if (failure->kind == Failure::Kind::kAdjusted) continue;
       if (failure->kind == Failure::Kind::kBusy) pass.Refused(wait);
       listener.on_note(absl::StrCat(TextOf(failure->status), ", trying again in ", ShortDuration(wait)));
     }
-    if (!stopper.Sleep(wait)) return absl::CancelledError("stopped");
+    if (!waits.Sleep(wait)) return absl::CancelledError("stopped");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
@@ -22,6 +23,7 @@ class ScriptedBackend : public Backend {
   absl::optional<Failure> Try(const GenerationRequest&, const GenerationListener&, Stopper& stopper,
                               v1::Answered& answer) override {
     if (takes_ > absl::ZeroDuration()) stopper.Sleep(takes_);
+    on_try_();
     absl::MutexLock lock(&mutex_);
     ++tries_;
     if (failures_.empty()) {
@@ -39,6 +41,7 @@ class ScriptedBackend : public Backend {
   // How long a try takes.
   absl::Duration takes_;
   int tries_ = 0;
+  std::function<void()> on_try_ = [] {};
 };
 
 Failure Fails(Failure::Kind kind, absl::optional<absl::Duration> retry_after = absl::nullopt) {
@@ -144,6 +147,28 @@ TEST_F(RetryingModelTest, TheStopperEndsAWait) {
   backend_->failures_ = {Fails(Failure::Kind::kUnreachable, absl::Minutes(10))};
   listener_.on_note = [this](absl::string_view) { stopper_.Stop(); };
   EXPECT_EQ(Generate().status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(RetryingModelTest, WhoStopsTryingEndsAWaitAndLetsAnAnswerArrive) {
+  Stopper tries;
+  request_.tries = &tries;
+  backend_->failures_ = {Fails(Failure::Kind::kUnreachable, absl::Minutes(10))};
+  listener_.on_note = [&](absl::string_view) { tries.Stop(); };
+  EXPECT_EQ(Generate().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(backend_->tries_, 1);
+  EXPECT_FALSE(stopper_.stopped());
+  EXPECT_EQ(Generate().status().code(), absl::StatusCode::kCancelled) << "nothing is asked any more";
+  EXPECT_EQ(backend_->tries_, 1);
+}
+
+TEST_F(RetryingModelTest, AnAnswerThatBreaksAfterNobodyTriesAnyMoreIsNotAskedForAgain) {
+  Stopper tries;
+  request_.tries = &tries;
+  backend_->failures_ = {Fails(Failure::Kind::kBroken)};
+  backend_->on_try_ = [&] { tries.Stop(); };
+  EXPECT_EQ(Generate().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(backend_->tries_, 1);
+  EXPECT_THAT(notes_, ElementsAre());
 }
 
 TEST_F(RetryingModelTest, OneRefusalHoldsEverybodyBack) {

@@ -99,7 +99,7 @@ void Rollout::Stop(const absl::Status& why) {
 }
 
 void Rollout::Interrupt(int times) {
-  Stop(absl::CancelledError("interrupted."));
+  Stop(absl::CancelledError("stopped by Ctrl-C or SIGTERM."));
   if (times < 2) return;
   absl::MutexLock lock(&mutex_);
   for (const auto& place : places_) place->stops.StopAll();

@@ -311,6 +311,7 @@ TEST_F(RolloutTest, ATargetEndsATrajectoryOnlyWithATurnThatMayBeScored) {
 
 TEST_F(RolloutTest, BudgetsOfTheWholeRunEndIt) {
   manifest_.set_token_budget(400);  // of 110 each
+  manifest_.set_turn_limit(8);      // no trajectory can end by it
   options_.parallel = 1;
   ASSERT_TRUE(Go(3).ok());
   EXPECT_EQ(model_.requests().size(), 4u);
@@ -364,6 +365,18 @@ TEST_F(RolloutTest, AnInterruptLetsAnswersArriveThatArePaidForAndNothingElse) {
   model_.before = nullptr;
   ASSERT_TRUE(Go(3).ok());
   EXPECT_EQ(model_.requests().size(), 9u);
+}
+
+TEST_F(RolloutTest, AnInterruptEndsWaitingForAModelThatDoesNotAnswer) {
+  model_.fail = [&](const GenerationRequest& request) -> absl::Status {
+    EXPECT_FALSE(request.tries->stopped());
+    rollout_->Interrupt(1);
+    return request.tries->stopped() ? absl::CancelledError("stopped") : absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsCancelled(Go()));
+  EXPECT_EQ(Answered(Read()), 0u);
+  model_.fail = nullptr;
+  ASSERT_TRUE(Go().ok());
 }
 
 TEST_F(RolloutTest, TheSecondInterruptCutsAnswersOffAndTheyAreAskedForWithTheSameKey) {

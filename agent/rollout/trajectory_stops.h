@@ -10,7 +10,8 @@
 
 namespace sassay::agent {
 
-// Two stoppers: an answer under way is paid for and may be let arrive while everything else stops.
+// Two stoppers: an answer under way is paid for and may be let arrive while everything else stops, also the waits
+// before an answer is asked for again. Who stops `asking` has stopped `judging`.
 //
 // Stoppers know no way back, and a trajectory that was rewound goes on: Renew gives new ones. Threads: safe; who waits
 // on a stopper holds it.

@@ -232,12 +232,14 @@ absl::Status TrajectoryWorker::Ask(uint32_t turn) {
   // Held until the answer is durable: a process that dies loses so many answers at most.
   const Slots::Place place = context_.answers.Take();
   const std::shared_ptr<Stopper> stopper = stops_.asking();
-  if (!place || context_.closing || stopper->stopped()) return Stopped();
+  const std::shared_ptr<Stopper> tries = stops_.judging();
+  if (!place || context_.closing || tries->stopped()) return Stopped();
   const v1::TrajectoryEnd end = context_.spending.Exhausted();
   if (end != v1::TRAJECTORY_END_UNSPECIFIED) return End(end);
   const absl::Span<const Turn> earlier = absl::MakeConstSpan(trajectory_.turns).first(turn);
   const std::vector<uint32_t> shown = TurnsToShow(manifest().context(), earlier);
-  const GenerationRequest request = Request(turn, shown);
+  GenerationRequest request = Request(turn, shown);
+  request.tries = tries.get();
   RETURN_IF_ERROR(NoteAsked(Describe(request, shown)));
   context_.board.Arriving(spec_.index, 0, 0);
   absl::StatusOr<v1::Answered> answered = context_.model.Generate(request, AnswerListener(), *stopper);
@@ -251,7 +253,7 @@ absl::Status TrajectoryWorker::Ask(uint32_t turn) {
     return End(v1::TRAJECTORY_END_MODEL_REFUSED, answered.status().message());
   }
   // Nobody stopped it: else it would be asked again and again.
-  if (absl::IsCancelled(answered.status()) && !stopper->stopped())
+  if (absl::IsCancelled(answered.status()) && !tries->stopped())
     return absl::UnavailableError(absl::StrCat("the model gave up: ", answered.status().message()));
   RETURN_IF_ERROR(answered.status());
   answered->set_turn(turn);

@@ -129,8 +129,9 @@ void Board::Note(size_t row, absl::string_view text) {
 
 void Board::Note(absl::string_view text) {
   absl::MutexLock lock(&mutex_);
-  state_.notes.push_back(PrintableLine(text));
-  Say(state_.notes.back());
+  const std::string line = PrintableLine(text);
+  state_.notes.push_back(line);
+  Say(line);
 }
 
 BoardState Board::state() const {

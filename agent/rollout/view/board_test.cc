@@ -65,6 +65,12 @@ TEST_F(BoardTest, ARewoundTrajectoryIsShownWithoutItsLaterTurns) {
   EXPECT_FALSE(board_.state().rows[0].ended);
 }
 
+TEST_F(BoardTest, ANoteIsSaidWholeHoweverManyThereWere) {
+  for (int i = 0; i < 8; ++i) board_.Note(absl::StrCat("note ", i, ", longer than what fits into a string itself"));
+  ASSERT_EQ(lines_.size(), 8u);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(lines_[i].substr(0, 6), absl::StrCat("note ", i));
+}
+
 TEST_F(BoardTest, OneLineTellsTheWhole) {
   board_.Decided(0, Decided(0, v1::VERDICT_STATUS_CORRECT, 1.25));
   board_.Arriving(1, 2048, 0);
