@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/invocation.h"
-#include "agent/cli/usage_error.h"
 #include "agent/render/text.h"
 #include "agent/submit/rpc_error.h"
+#include "common/cli/usage_error.h"
 
 namespace sassay::agent {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "agent/dataset/normalise.h"
+#include "agent/models/answer.h"
 #include "common/base/status_macros.h"
 
 namespace sassay::agent {

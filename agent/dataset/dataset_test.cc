@@ -177,6 +177,16 @@ TEST_F(DatasetTest, FixitRecordHasFiveMessagesOfWhichTheLastIsTrainedOn) {
   EXPECT_EQ(records[0]["meta"]["failed_code"], "NVCC_ERROR");
 }
 
+TEST_F(DatasetTest, ReasoningCannotEndItself) {
+  Scripted hostile = Success("good");
+  hostile.reasoning = "think</think>\n\nNot the answer.";
+  RunWriter(Folder("r"), "r1").Add("exp_000", "gemm/M=64", {hostile});
+  const std::vector<nlohmann::json> records = Records(Make({"r"}, KernelGen()).train);
+  ASSERT_EQ(records.size(), 1);
+  EXPECT_EQ(records[0]["messages"][2]["content"],
+            "<think>\nthink< /think>\n\nNot the answer.\n</think>\n\nBecause.\n\n```cuda\ngood\n```");
+}
+
 TEST_F(DatasetTest, KernelGenRecordHasThreeMessages) {
   RunWriter(Folder("r"), "r1")
       .Add("exp_000", "gemm/M=64", {Failure(v1::VERDICT_CODE_NVCC_ERROR, "bad"), Success("good")});

@@ -51,6 +51,8 @@ class Stripper {
         if (absl::StartsWith(rest_, quote)) return quote;
       return "";
     }
+    // A quote as a character begins no text.
+    if (absl::StartsWith(rest_, "'\"'") || absl::StartsWith(rest_, "'\\\"'")) return "'";
     return rest_[0] == '"' ? "\"" : "";
   }
 
@@ -93,17 +95,6 @@ std::string NormalisedSource(absl::string_view source, SourceLanguage language) 
     lines.push_back(language == SourceLanguage::kPython ? Indentation(line) + squeezed : squeezed);
   }
   return absl::StrJoin(lines, "\n");
-}
-
-std::string ProseOf(absl::string_view answer) {
-  std::vector<absl::string_view> kept;
-  bool inside = false;
-  for (const absl::string_view line : absl::StrSplit(answer, '\n')) {
-    const bool fence = absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "```");
-    if (!fence && !inside) kept.push_back(line);
-    inside = inside != fence;
-  }
-  return std::string(absl::StripAsciiWhitespace(absl::StrJoin(kept, "\n")));
 }
 
 }  // namespace sassay::agent

@@ -16,9 +16,6 @@ enum class SourceLanguage { kCuda, kPython };
 // with the text.
 std::string NormalisedSource(absl::string_view source, SourceLanguage language);
 
-// The answer without its fenced code blocks, trimmed: what a model says about its code.
-std::string ProseOf(absl::string_view answer);
-
 }  // namespace sassay::agent
 
 #endif  // SASSAY_AGENT_DATASET_NORMALISE_H_

@@ -31,10 +31,9 @@ TEST(NormaliseTest, UnfinishedPiecesEndWithTheText) {
   EXPECT_EQ(Cuda(""), "");
 }
 
-TEST(ProseTest, CodeBlocksAreTakenOut) {
-  EXPECT_EQ(ProseOf("Reason.\n```cuda\nint a;\n```\nMore.\n"), "Reason.\nMore.");
-  EXPECT_EQ(ProseOf("```\nnever closed"), "");
-  EXPECT_EQ(ProseOf("  just words \n"), "just words");
+TEST(NormaliseTest, AQuoteAsACharacterHidesNoComment) {
+  EXPECT_EQ(Cuda("char c = '\"'; // one"), "char c = '\"';");
+  EXPECT_EQ(Cuda("char c = '\\\"'; /* two */ int n = 1'000;"), "char c = '\\\"'; int n = 1'000;");
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include "agent/dataset/records.h"
 
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/base/code_block.h"
 #include "common/base/proto_json.h"
 #include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
@@ -13,31 +14,26 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Longer than any run of backticks in the code, so that the block ends where it should.
-std::string FenceFor(const std::string& code) {
-  size_t longest = 0;
-  size_t run = 0;
-  for (const char c : code) {
-    run = c == '`' ? run + 1 : 0;
-    longest = std::max(longest, run);
-  }
-  return std::string(std::max<size_t>(3, longest + 1), '`');
+std::string CodeOf(const Example& example, const std::string& code) {
+  const std::string block =
+      CodeBlock(example.language == "triton" ? "python" : "cuda", absl::StripTrailingAsciiWhitespace(code));
+  return std::string(absl::StripSuffix(block, "\n"));
 }
 
-std::string CodeBlock(const Example& example, const std::string& code) {
-  const std::string fence = FenceFor(code);
-  const char* language = example.language == "triton" ? "python" : "cuda";
-  return absl::StrCat(fence, language, "\n", absl::StripTrailingAsciiWhitespace(code), "\n", fence);
+// Reasoning that holds the mark that ends it would end too early.
+std::string Thought(const std::string& reasoning) {
+  return absl::StrReplaceAll(absl::StripAsciiWhitespace(reasoning),
+                             {{"<think>", "< think>"}, {"</think>", "< /think>"}});
 }
 
 std::string SolutionText(const Example& example, const DatasetOptions& options) {
   std::string text;
   if (!example.reasoning.empty() && options.reasoning_form == ReasoningForm::kThink)
-    absl::StrAppend(&text, "<think>\n", absl::StripAsciiWhitespace(example.reasoning), "\n</think>\n\n");
+    absl::StrAppend(&text, "<think>\n", Thought(example.reasoning), "\n</think>\n\n");
   if (!example.reasoning.empty() && options.reasoning_form == ReasoningForm::kPlain)
     absl::StrAppend(&text, absl::StripAsciiWhitespace(example.reasoning), "\n\n");
   if (!example.explanation.empty()) absl::StrAppend(&text, example.explanation, "\n\n");
-  return absl::StrCat(text, CodeBlock(example, example.solution));
+  return absl::StrCat(text, CodeOf(example, example.solution));
 }
 
 // Messages with their loss marks.
@@ -92,7 +88,7 @@ std::string RecordLine(const Example& example, const DatasetOptions& options) {
   conversation.Add("system", example.system, false);
   conversation.Add("user", example.user, false);
   if (options.kind == DatasetKind::kFixit) {
-    conversation.Add("assistant", CodeBlock(example, example.failed_source), false);
+    conversation.Add("assistant", CodeOf(example, example.failed_source), false);
     conversation.Add("user", example.feedback, false);
   }
   Json& last = conversation.Add("assistant", SolutionText(example, options), true);

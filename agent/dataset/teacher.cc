@@ -6,10 +6,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "agent/dataset/normalise.h"
 #include "agent/models/answer.h"
 #include "agent/trajectory/json_form.h"
 #include "agent/trajectory/trajectory.h"
+#include "common/base/code_block.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
@@ -31,7 +31,7 @@ ChatMessage Message(ChatMessage::Role role, std::string text) {
 }
 
 std::string Fenced(const Example& example, const std::string& code) {
-  return absl::StrCat("```", example.language == "triton" ? "python" : "cuda", "\n", code, "\n```\n");
+  return CodeBlock(example.language == "triton" ? "python" : "cuda", code);
 }
 
 std::vector<ChatMessage> RepairMessages(const Example& example) {

@@ -6,40 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "common/base/utf8.h"
 #include "common/terminal/text.h"
-#include "fmt/format.h"
 
 namespace sassay::agent {
 namespace {
-
-// Code points that are invisible or turn the order of others around: zero-width, bidirectional controls, BOM, tags.
-bool IsHidden(uint32_t code_point) {
-  return code_point == 0xAD || (code_point >= 0x200B && code_point <= 0x200F) ||
-         (code_point >= 0x2028 && code_point <= 0x202E) || (code_point >= 0x2060 && code_point <= 0x206F) ||
-         code_point == 0xFEFF || (code_point >= 0xE0000 && code_point <= 0xE007F);
-}
-
-uint32_t CodePoint(absl::string_view character) {
-  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(character[i])); };
-  if (character.size() == 2) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
-  if (character.size() == 3) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-  if (character.size() == 4) {
-    return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
-  }
-  return byte(0);
-}
-
-std::string WithoutHidden(absl::string_view text) {
-  std::string shown;
-  for (size_t at = 0; at < text.size();) {
-    const absl::string_view character = text.substr(at, std::max<size_t>(1, Utf8Length(text.substr(at))));
-    const uint32_t code_point = CodePoint(character);
-    absl::StrAppend(&shown, IsHidden(code_point) ? fmt::format("\\u{{{:x}}}", code_point) : std::string(character));
-    at += character.size();
-  }
-  return shown;
-}
 
 // Fences, and what templates of common models put between messages.
 std::string WithoutMarks(absl::string_view text) {
@@ -69,7 +39,7 @@ std::string Shortened(std::string text, size_t max_bytes) {
 absl::string_view Head(absl::string_view foreign, size_t max_bytes) { return foreign.substr(0, 4 * max_bytes + 64); }
 
 std::string Inert(const std::string& printable, size_t max_bytes) {
-  return Shortened(WithoutMarks(WithoutHidden(printable)), max_bytes);
+  return Shortened(WithoutMarks(printable), max_bytes);
 }
 
 }  // namespace

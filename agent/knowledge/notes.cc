@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/explain/explain.h"
+#include "common/base/code_block.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
@@ -102,7 +103,7 @@ std::string Render(const RepairNote& note, bool with_kernel) {
   std::string text =
       absl::StrCat("Note: ", note.symptom.empty() ? note.name : note.symptom, "\n", note.explanation, "\n");
   if (!with_kernel || note.kernel.empty()) return text;
-  return absl::StrCat(text, "A kernel in which this is repaired:\n```cuda\n", note.kernel, "```\n");
+  return absl::StrCat(text, "A kernel in which this is repaired:\n", CodeBlock("cuda", note.kernel));
 }
 
 absl::Status InFile(const fs::path& path, const absl::Status& status) {

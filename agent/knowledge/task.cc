@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "agent/render/reports.h"
+#include "common/base/code_block.h"
 #include "common/terminal/text.h"
 #include "common/workload/definition.h"
 #include "common/workload/json_text.h"
@@ -128,8 +128,7 @@ std::string TaskText(const v1::Workload& workload, absl::string_view arch, v1::E
   std::string text = absl::StrCat("Write a kernel for ", PrintableLine(workload.name()), ": ",
                                   PrintableLine(workload.description()), "\n\n", Tensors(workload, written), "\n");
   if (!written.python.empty())
-    absl::StrAppend(&text, "What it computes:\n```python\n", Printable(absl::StripSuffix(written.python, "\n")),
-                    "\n```\n\n");
+    absl::StrAppend(&text, "What it computes:\n", CodeBlock("python", Printable(written.python)), "\n");
   absl::StrAppend(&text, "Declaration:\n```cuda\n",
                   abi == v1::ENTRY_ABI_TVM_FFI ? TvmFfiDeclaration(workload) : CDeclaration(workload), "```\n",
                   "Tensors are row-major and contiguous. The sizes above are those that are judged and timed. ",

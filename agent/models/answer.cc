@@ -71,10 +71,17 @@ class BlockReader {
     return std::move(blocks_);
   }
 
+  // After Read(): the lines outside of all blocks.
+  std::string TakeProse() { return std::move(prose_); }
+
  private:
   void TakeLine(size_t begin, size_t end) {
     Fence fence;
-    if (!ReadFence(text_.substr(begin, end - begin), fence)) return;
+    const absl::string_view line = text_.substr(begin, end - begin);
+    if (!ReadFence(line, fence)) {
+      if (!open_) absl::StrAppend(&prose_, line, "\n");
+      return;
+    }
     if (!open_) return Open(fence, end);
     if (fence.mark != fence_.mark || fence.length < fence_.length) return;
     if (fence.info.empty()) return Close(begin, true);
@@ -100,6 +107,7 @@ class BlockReader {
   Fence fence_;
   size_t begin_ = 0;
   std::vector<Block> blocks_;
+  std::string prose_;
 };
 
 // The text without the fence's own indentation.
@@ -202,6 +210,12 @@ ExtractedCode Use(const Block& block, bool cut) {
 }
 
 }  // namespace
+
+std::string ProseOf(absl::string_view untrusted_answer) {
+  BlockReader reader(untrusted_answer);
+  reader.Read();
+  return std::string(absl::StripAsciiWhitespace(reader.TakeProse()));
+}
 
 ExtractedCode ExtractCode(absl::string_view untrusted_answer, Language language, bool cut) {
   if (untrusted_answer.size() > kMaxAnswerBytes) {

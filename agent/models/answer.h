@@ -26,6 +26,9 @@ struct ExtractedCode {
 // comment says about paths or names is not heeded. `cut`: the provider stopped the answer for its length.
 ExtractedCode ExtractCode(absl::string_view untrusted_answer, Language language, bool cut);
 
+// The answer without its fenced blocks, whatever they hold, and trimmed: what a model says about its code.
+std::string ProseOf(absl::string_view untrusted_answer);
+
 }  // namespace sassay::agent
 
 #endif  // SASSAY_AGENT_MODELS_ANSWER_H_

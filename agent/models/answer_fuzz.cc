@@ -17,5 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (found.code.size() > answer.size() || FirstInvalidUtf8(found.code) != absl::string_view::npos) std::abort();
     }
   }
+  if (agent::ProseOf(answer).size() > answer.size()) std::abort();
   return 0;
 }

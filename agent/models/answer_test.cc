@@ -130,6 +130,13 @@ TEST(AnswerTest, PathsAndOrdersStayText) {
   EXPECT_EQ(found.code, code);
 }
 
+TEST(AnswerTest, ProseIsWhatStandsOutsideOfBlocks) {
+  EXPECT_EQ(ProseOf("Reason.\n```cuda\nint a;\n```\nMore.\n"), "Reason.\nMore.");
+  EXPECT_EQ(ProseOf("Reason.\n~~~cuda\nint a;\n~~~\n````cuda\n```\nint b;\n```\n````\nMore."), "Reason.\nMore.");
+  EXPECT_EQ(ProseOf("```\nnever closed"), "");
+  EXPECT_EQ(ProseOf("  just words \n"), "just words");
+}
+
 TEST(AnswerTest, WhatIsNoTextIsRefused) {
   EXPECT_EQ(Cuda(Fenced("cuda", absl::StrCat(kKernel, "\xFF\n"))).extraction, v1::EXTRACTION_UNUSABLE);
   EXPECT_EQ(Cuda(Fenced("cuda", absl::StrCat(kKernel, std::string(1, '\0'), "\n"))).extraction,

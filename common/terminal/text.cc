@@ -13,14 +13,41 @@
 namespace sassay {
 namespace {
 
-// Bytes of the character at the beginning of `text` that a terminal shows; 0 if it obeys it instead (C1 controls,
-// U+0080..U+009F, and the older ones but newline and tab) or there is none.
-size_t ShownLength(absl::string_view text) {
-  const size_t length = Utf8Length(text);
-  if (length == 1) return (text[0] >= 0x20 && text[0] < 0x7F) || text[0] == '\n' || text[0] == '\t' ? 1 : 0;
-  const bool c1 =
-      length == 2 && static_cast<unsigned char>(text[0]) == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-  return c1 ? 0 : length;
+uint32_t CodePoint(absl::string_view character) {
+  const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(character[i])); };
+  if (character.size() == 2) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+  if (character.size() == 3) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+  if (character.size() == 4) {
+    return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
+  }
+  return byte(0);
+}
+
+struct Range {
+  uint32_t first;
+  uint32_t last;
+};
+
+// Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), the two separators that break a line, and the
+// marks of interlinear annotations. The bidirectional controls of Trojan Source (CVE-2021-42574) are among them.
+constexpr Range kHidden[] = {
+    {0xAD, 0xAD},     {0x34F, 0x34F},   {0x61C, 0x61C},     {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180B, 0x180F},
+    {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},   {0x3164, 0x3164},   {0xFE00, 0xFE0F},  {0xFEFF, 0xFEFF},
+    {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+
+bool IsHidden(uint32_t code_point) {
+  return std::any_of(std::begin(kHidden), std::end(kHidden),
+                     [&](const Range& range) { return code_point >= range.first && code_point <= range.last; });
+}
+
+// Control characters but newline and tab; C1, too, which some terminals obey like an escape sequence.
+bool IsControl(uint32_t code_point) {
+  return (code_point < 0x20 && code_point != '\n' && code_point != '\t') || (code_point >= 0x7F && code_point < 0xA0);
+}
+
+std::string Spelled(absl::string_view character, size_t length) {
+  if (length > 1) return fmt::format("\\u{{{:x}}}", CodePoint(character));
+  return fmt::format("\\x{:02x}", static_cast<unsigned char>(character[0]));
 }
 
 size_t Width(absl::string_view text) {
@@ -32,13 +59,16 @@ size_t Width(absl::string_view text) {
 std::string Printable(absl::string_view text) {
   std::string printable;
   while (!text.empty()) {
-    const size_t length = ShownLength(text);
-    if (length > 0) {
-      absl::StrAppend(&printable, text.substr(0, length));
+    const size_t length = Utf8Length(text);
+    const absl::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    const uint32_t code_point = CodePoint(character);
+    const bool shown = length > 0 && !IsControl(code_point) && !IsHidden(code_point);
+    if (shown) {
+      absl::StrAppend(&printable, character);
     } else {
-      printable += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+      printable += Spelled(character, length);
     }
-    text.remove_prefix(std::max<size_t>(length, 1));
+    text.remove_prefix(character.size());
   }
   return printable;
 }

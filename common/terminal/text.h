@@ -10,8 +10,10 @@
 
 namespace sassay {
 
-// What a candidate (its source, its printf, its symbols) or a service says may hold escape sequences that repaint a
-// terminal. Control characters but newline and tab, and bytes that are no UTF-8, become "\x1b"-like text.
+// What a candidate (its source, its printf, its symbols), a model or a service says may hold escape sequences that
+// repaint a terminal, and characters that nobody sees or that turn the order of others around. Control characters but
+// newline and tab, and bytes that are no UTF-8, become "\x1b"; other controls and what is invisible becomes "\u{202e}".
+// Everything foreign that reaches a terminal, a log, a page or a prompt goes through here.
 std::string Printable(absl::string_view text);
 
 // The same on one line: newlines become " / ".

@@ -10,13 +10,21 @@ TEST(PrintableTest, DisarmsEscapeSequences) {
   EXPECT_EQ(Printable("a\033[2Jb\r"), "a\\x1b[2Jb\\x0d");
   EXPECT_EQ(Printable("\xC2\x9B"
                       "31m"),
-            "\\xc2\\x9b31m");
+            "\\u{9b}31m");
   EXPECT_EQ(Printable("\x7F"), "\\x7f");
 }
 
 TEST(PrintableTest, KeepsUtf8AndDisarmsWhatIsNone) {
   EXPECT_EQ(Printable("\xC3\xA4\xE2\x82\xAC"), "\xC3\xA4\xE2\x82\xAC");
+  EXPECT_EQ(Printable("\u2026\u4E2D\u05D0\U0001F600"), "\u2026\u4E2D\u05D0\U0001F600");
   EXPECT_EQ(Printable("\xFF\xE2\x82"), "\\xff\\xe2\\x82");
+}
+
+TEST(PrintableTest, SpellsOutWhatHidesOrTurnsTextAround) {
+  EXPECT_EQ(Printable("a\u202Eb\u2066c\u2069"), "a\\u{202e}b\\u{2066}c\\u{2069}");
+  EXPECT_EQ(Printable("\u200B\u200F\u2028\uFEFF\u00AD\u061C"), "\\u{200b}\\u{200f}\\u{2028}\\u{feff}\\u{ad}\\u{61c}");
+  // Tags and variation selectors, which carry hidden text into a prompt.
+  EXPECT_EQ(Printable("\U000E0041\U000E0100\uFE0F"), "\\u{e0041}\\u{e0100}\\u{fe0f}");
 }
 
 TEST(PrintableTest, LineHasNoNewline) { EXPECT_EQ(PrintableLine(" a\n\tb\n"), "a /  b"); }

@@ -75,6 +75,16 @@ TEST_F(AdminTest, NameThatFitsNoGpuOrSeveralIsRefusedWithThoseThereAre) {
   EXPECT_TRUE(control_.calls().empty());
 }
 
+TEST_F(AdminTest, MistypedCommandsGetASuggestion) {
+  const Said said = Run({"incidnets"});
+  EXPECT_EQ(said.status, 2);
+  EXPECT_THAT(said.err, HasSubstr("unknown command \"incidnets\". Did you mean \"incidents\"?"));
+  const Said flag = Run({"incidents", "--sicne", "1h", "--json"});
+  EXPECT_EQ(flag.status, 2);
+  EXPECT_THAT(flag.err, HasSubstr("Did you mean \"--since\"?"));
+  EXPECT_EQ(nlohmann::json::parse(flag.out)["error"]["code"], "INVALID_ARGUMENT");
+}
+
 TEST_F(AdminTest, GpuOrAllMustBeSaid) {
   EXPECT_EQ(Run({"drain"}).status, 2);
   EXPECT_EQ(Run({"drain", "bbb", "--all"}).status, 2);

@@ -5,6 +5,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "common/cli/usage_error.h"
 #include "common/terminal/text.h"
 #include "monitor/actions/connection_flags.h"
 #include "monitor/admin/commands.h"
@@ -91,7 +92,9 @@ int RunAdmin(const std::vector<std::string>& arguments, const AdminTerminal& ter
   try {
     root.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    return root.exit(error, *terminal.out, *terminal.err) == 0 ? kAdminDone : kAdminUsage;
+    if (error.get_exit_code() == 0) return root.exit(error, *terminal.out, *terminal.err), kAdminDone;
+    const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+    return Report(absl::InvalidArgumentError(DescribeUsageError(root, error)), json, terminal);
   }
   return RunAction(invocation, terminal);
 }

@@ -15,6 +15,7 @@
 #include "common/base/steady_time.h"
 #include "common/process/crash_report.h"
 #include "common/process/stop_signal.h"
+#include "common/terminal/log.h"
 #include "common/terminal/style.h"
 #include "monitor/actions/control_client.h"
 #include "monitor/actions/supervisor.h"
@@ -24,7 +25,6 @@
 #include "monitor/program/options.h"
 #include "monitor/program/watch.h"
 #include "monitor/rules/config.h"
-#include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::monitor {
@@ -141,7 +141,7 @@ int RunWatch(const Options& options) {
   mallopt(M_ARENA_MAX, 2);
   // Nor a huge page for each stack. A supervised service would inherit this, and has use for huge pages.
   if (options.supervised.empty()) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("reliability-monitor"));
+  LogToStandardError("reliability-monitor");
   CatchStopSignals(SecondStopSignal::kIgnored, kExitInfrastructure);
   Running running;
   const absl::Status started = Start(options, running);

@@ -88,9 +88,7 @@ absl::Status WriteReport(Session& session, const ReportFlags& flags, const v1::R
   const bool to_file = !flags.output.empty();
   ASSIGN_OR_RETURN(const std::string text, TextOf(flags, report, turns, to_file ? Style(false) : session.style()));
   if (!to_file) {
-    // Names in a table are exact; a terminal would obey what is in them.
-    const bool raw = FormatOf(flags) == "csv" && session.terminal().out_is_terminal;
-    session.Answer(report, raw ? Printable(text) : text);
+    session.Answer(report, text);
     return absl::OkStatus();
   }
   const std::filesystem::path path = std::filesystem::path(session.terminal().working_directory) / flags.output;

@@ -24,12 +24,12 @@ std::string UnrestrictedCell(bool has, double share) {
   return absl::StrCat("<td class=\"n any\">", has ? PercentText(share) : kAbsent, "</td>");
 }
 
-// A trajectory rate's Wilson interval as a whisker from 0 to 100 %.
-std::string IntervalCell(const v1::TurnLimitScore& score, bool drawn) {
-  if (score.trajectories() == 0) return absl::StrCat("<td class=n>", kAbsent, "</td>");
-  const Interval interval = WilsonInterval(score.trajectories_with_target(), score.trajectories());
+// A rate's Wilson interval as a whisker from 0 to 100 %.
+std::string IntervalCell(uint32_t part, uint32_t whole, bool drawn) {
+  if (whole == 0) return absl::StrCat("<td class=n>", kAbsent, "</td>");
+  const Interval interval = WilsonInterval(part, whole);
   if (!drawn) return fmt::format("<td class=\"n of\">{:.0f}–{:.0f}</td>", 100 * interval.low, 100 * interval.high);
-  const double low = 60 * interval.low, high = 60 * interval.high, at = 60 * score.trajectory_rate_with_target();
+  const double low = 60 * interval.low, high = 60 * interval.high, at = 60.0 * part / whole;
   const std::string words = fmt::format("95 % interval {:.0f} to {:.0f} %", 100 * interval.low, 100 * interval.high);
   return absl::StrCat("<td class=whisker><svg viewBox=\"-2 0 64 12\" role=\"img\" aria-label=\"", words, "\"><title>",
                       words, "</title><path class=g d=\"M0 6H60\"/><path class=w d=\"M", Coordinate(low), " 6H",
@@ -46,10 +46,11 @@ std::string ScoreRow(const v1::TurnLimitScore& s, bool drawn) {
   return absl::StrCat(
       "<td class=n>", s.turn_limit(), "</td>",
       RateCell(s.has_turn_correct_with_target(), s.turn_correct_with_target(), s.correct_with_target(), s.turns()),
-      UnrestrictedCell(s.has_turn_correct(), s.turn_correct()),
+      IntervalCell(s.correct_with_target(), s.turns(), drawn), UnrestrictedCell(s.has_turn_correct(), s.turn_correct()),
       RateCell(s.has_trajectory_rate_with_target(), s.trajectory_rate_with_target(), s.trajectories_with_target(),
                s.trajectories()),
-      IntervalCell(s, drawn), UnrestrictedCell(s.has_trajectory_rate(), s.trajectory_rate()),
+      IntervalCell(s.trajectories_with_target(), s.trajectories(), drawn),
+      UnrestrictedCell(s.has_trajectory_rate(), s.trajectory_rate()),
       SpeedupCell(s.has_best_speedup_with_target(), s.best_speedup_with_target(), "best"),
       SpeedupCell(s.has_best_speedup(), s.best_speedup(), "any"));
 }
@@ -67,16 +68,17 @@ std::string GroupRows(const v1::GroupReport& group, bool drawn) {
 }
 
 constexpr char kHead[] =
-    "<thead><tr><td></td><td></td><th colspan=3 scope=colgroup>turns correct, %</th><th colspan=4 "
+    "<thead><tr><td></td><td></td><th colspan=4 scope=colgroup>turns correct, %</th><th colspan=4 "
     "scope=colgroup>trajectories with a correct turn, %</th><th colspan=2 scope=colgroup>best speed-up</th></tr>"
     "<tr><th scope=col>definition</th><th scope=col class=n>turns</th><th scope=col class=n colspan=2>with target</th>"
-    "<th scope=col class=n>any</th><th scope=col class=n colspan=2>with target</th><th scope=col>95 %</th><th "
+    "<th scope=col>95 %</th><th scope=col class=n>any</th><th scope=col class=n colspan=2>with target</th><th "
+    "scope=col>95 %</th><th "
     "scope=col "
     "class=n>any</th><th scope=col class=n>with target</th><th scope=col class=n>any</th></tr></thead>";
 
 std::string ConditionRows(const PageCondition& condition, bool drawn) {
   std::string rows =
-      absl::StrCat("<tbody><tr class=condition><th colspan=11 scope=rowgroup>", condition.name, "</th></tr>");
+      absl::StrCat("<tbody><tr class=condition><th colspan=12 scope=rowgroup>", condition.name, "</th></tr>");
   for (const v1::GroupReport* group : condition.groups) absl::StrAppend(&rows, GroupRows(*group, drawn));
   return rows + "</tbody>";
 }
@@ -89,8 +91,8 @@ std::string ScoreSection(const PageModel& model) {
       "and "
       "instructions of the architecture’s own family (wgmma, TMA, tcgen05) were seen executing; <em>any</em>: without "
       "asking for them. Speed-up is the vendor library’s time over the candidate’s; 0: no such turn. Whiskers are "
-      "Wilson’s 95 % intervals over trajectories; turns of one trajectory depend on each other, so turn rates have "
-      "none.</p>";
+      "Wilson’s 95 % intervals; turns of one trajectory depend on each other, so that of a turn rate is too narrow: "
+      "the one over trajectories is what holds.</p>";
   const bool drawn = static_cast<size_t>(model.report.groups_size()) <= kMaxDrawnIntervals;
   absl::StrAppend(&section, "<div class=scroll tabindex=0><table class=scores>", kHead);
   for (const PageCondition& condition : model.conditions) absl::StrAppend(&section, ConditionRows(condition, drawn));

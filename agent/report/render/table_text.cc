@@ -92,6 +92,7 @@ Line ScoreLine(const std::string& definition, const v1::TurnLimitScore& s, const
           {Percent(s.has_turn_correct_with_target(), s.turn_correct_with_target()),
            [&style](absl::string_view text) { return style.Bold(text); }},
           {Of(s.correct_with_target(), s.turns()), dim},
+          {IntervalText(s.correct_with_target(), s.turns()), dim},
           {Percent(s.has_turn_correct(), s.turn_correct())},
           {Percent(s.has_trajectory_rate_with_target(), s.trajectory_rate_with_target())},
           {Of(s.trajectories_with_target(), s.trajectories()), dim},
@@ -112,6 +113,7 @@ std::vector<Line> ScoreHeader(const Style& style) {
   add("", "turns");
   add("turns", "correct %");
   add("", "");
+  add("", "95 %");
   add("", "(any) %");
   add("traject.", "correct %");
   add("", "");
@@ -129,7 +131,8 @@ std::string ConditionText(const std::vector<const v1::GroupReport*>& groups, con
     for (const v1::TurnLimitScore& score : group->scores())
       lines.push_back(ScoreLine(std::exchange(first, false) ? Bounded(group->group().definition()) : "", score, style));
   }
-  return absl::StrCat(style.Bold(Heading(groups[0]->group())), "\n", Aligned(lines, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  return absl::StrCat(style.Bold(Heading(groups[0]->group())), "\n",
+                      Aligned(lines, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
 }
 
 std::string Counted(uint64_t count, const char* one, const char* many) {
@@ -174,10 +177,14 @@ std::string ScoresText(const v1::Report& report, const Style& style) {
   std::string text;
   for (const auto& groups : ByCondition(report)) absl::StrAppend(&text, ConditionText(groups, style), "\n");
   if (!report.groups().empty()) {
-    absl::StrAppend(&text,
-                    style.Dim("correct: with the target instructions seen executing; (any): without asking for "
-                              "them. Speed-up over the vendor library; 0: no such turn."),
-                    "\n");
+    absl::StrAppend(
+        &text,
+        style.Dim("correct: with the target instructions seen executing; (any): without asking for "
+                  "them. Speed-up over the vendor library; 0: no such turn."),
+        "\n",
+        style.Dim("95 %: Wilson's interval. Turns of one trajectory depend on each other, so that of turns is too "
+                  "narrow; the one over trajectories holds."),
+        "\n");
   }
   return absl::StrCat(text, NotesText(report, style));
 }

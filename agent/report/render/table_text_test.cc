@@ -54,7 +54,8 @@ TEST(TableText, WhatIsAbsentIsADash) {
   const std::string text = ScoresText(*MakeReport(table, {}), Style(false));
   EXPECT_THAT(
       text,
-      HasSubstr("\n                8          –             –          –                     –         –      –\n"));
+      HasSubstr(
+          "\n                8          –                     –          –                     –         –      –\n"));
 }
 
 }  // namespace

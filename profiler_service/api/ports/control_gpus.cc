@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/api/ports/control_port.h"
+#include "profiler_service/api/ports/incidents/operator_incidents.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::api {
@@ -41,7 +42,22 @@ void AddHealth(const queue::Finality& finality, sassay::v1::Gpu& gpu) {
   gpu.set_reason(health->reason());
 }
 
+absl::StatusOr<sassay::v1::Gpu> FindIn(const std::vector<sassay::v1::Gpu>& gpus, const std::string& uuid) {
+  for (const sassay::v1::Gpu& gpu : gpus) {
+    if (gpu.uuid() == uuid) return gpu;
+  }
+  return absl::NotFoundError(absl::StrCat("uuid: no GPU '", ShortText(uuid), "' here"));
+}
+
 }  // namespace
+
+absl::StatusOr<size_t> ControlPort::NoteEndedQuarantines(const std::vector<sassay::v1::Gpu>& before,
+                                                         const std::string& actor, const std::string& reason) {
+  const OperatorAct act = {actor, ShortText(reason), absl::Now()};
+  const std::vector<sassay::v1::Incident> ended = EndedIncidents(before, parts_.holds.List(), act);
+  for (const sassay::v1::Incident& incident : ended) RETURN_IF_ERROR(port_.queue.RecordIncident(incident));
+  return ended.size();
+}
 
 ServerUnaryReactor* ControlPort::ListGpus(CallbackServerContext* context, const sassay::v1::ListGpusRequest*,
                                           sassay::v1::ListGpusResponse* response) {
@@ -64,8 +80,10 @@ ServerUnaryReactor* ControlPort::PauseDispatch(CallbackServerContext* context,
   const auto pause = [this, request](const Caller& caller) -> absl::Status {
     ASSIGN_OR_RETURN(const std::string holder, HolderOf(request->holder()));
     ASSIGN_OR_RETURN(const sassay::v1::GpuState state, PauseStateOf(request->state()));
-    return parts_.holds.Place({request->uuid(), holder, state, ShortText(request->reason()),
-                               ShortText(request->incident_id()), absl::Now(), caller.tenant});
+    const std::vector<sassay::v1::Gpu> before = parts_.holds.List();
+    RETURN_IF_ERROR(parts_.holds.Place({request->uuid(), holder, state, ShortText(request->reason()),
+                                        ShortText(request->incident_id()), absl::Now(), caller.tenant}));
+    return NoteEndedQuarantines(before, caller.tenant, "paused instead").status();
   };
   return Act(*context, {"Control.PauseDispatch", request->uuid(), request->reason(), Effect::kChanges, pause});
 }
@@ -73,9 +91,11 @@ ServerUnaryReactor* ControlPort::PauseDispatch(CallbackServerContext* context,
 ServerUnaryReactor* ControlPort::ResumeDispatch(CallbackServerContext* context,
                                                 const sassay::v1::ResumeDispatchRequest* request,
                                                 sassay::v1::ResumeDispatchResponse*) {
-  const auto resume = [this, request](const Caller&) -> absl::Status {
+  const auto resume = [this, request](const Caller& caller) -> absl::Status {
     ASSIGN_OR_RETURN(const std::string holder, HolderOf(request->holder()));
-    return parts_.holds.Lift(request->uuid(), holder);
+    const std::vector<sassay::v1::Gpu> before = parts_.holds.List();
+    RETURN_IF_ERROR(parts_.holds.Lift(request->uuid(), holder));
+    return NoteEndedQuarantines(before, caller.tenant, "").status();
   };
   return Act(*context, {"Control.ResumeDispatch", request->uuid(), request->holder(), Effect::kChanges, resume});
 }
@@ -99,8 +119,19 @@ ServerUnaryReactor* ControlPort::QuarantineGpu(CallbackServerContext* context,
   const auto quarantine = [this, request](const Caller& caller) -> absl::Status {
     RETURN_IF_ERROR(CheckOneGpu(request->uuid()));
     ASSIGN_OR_RETURN(const std::string holder, HolderOf(request->holder()));
-    return parts_.holds.Place({request->uuid(), holder, sassay::v1::GPU_STATE_QUARANTINED, ShortText(request->reason()),
-                               ShortText(request->incident_id()), absl::Now(), caller.tenant});
+    const std::vector<sassay::v1::Gpu> before = parts_.holds.List();
+    store::Hold hold = {request->uuid(),
+                        holder,
+                        sassay::v1::GPU_STATE_QUARANTINED,
+                        ShortText(request->reason()),
+                        ShortText(request->incident_id()),
+                        absl::Now(),
+                        caller.tenant};
+    const bool by_operator = holder == "operator" && hold.incident_id.empty();
+    if (by_operator) hold.incident_id = NewOperatorIncidentId();
+    RETURN_IF_ERROR(parts_.holds.Place(hold));
+    if (by_operator) RETURN_IF_ERROR(port_.queue.RecordIncident(QuarantineIncident(hold)));
+    return NoteEndedQuarantines(before, caller.tenant, "quarantined anew").status();
   };
   return Act(*context, {"Control.QuarantineGpu", request->uuid(), request->reason(), Effect::kChanges, quarantine});
 }
@@ -118,10 +149,14 @@ ServerUnaryReactor* ControlPort::ReleaseGpu(CallbackServerContext* context,
       parts_.telemetry.Publish(std::move(message));
       return absl::OkStatus();
     }
+    const std::vector<sassay::v1::Gpu> before = parts_.holds.List();
+    ASSIGN_OR_RETURN(const sassay::v1::Gpu gpu, FindIn(before, request->uuid()));
     RETURN_IF_ERROR(port_.store.CloseWindows(request->uuid(), absl::Now()));
     RETURN_IF_ERROR(parts_.holds.LiftEveryones(request->uuid()));
     response->set_released(true);
-    return absl::OkStatus();
+    ASSIGN_OR_RETURN(const size_t ended, NoteEndedQuarantines(before, caller.tenant, request->reason()));
+    if (ended > 0 || gpu.holds().empty()) return absl::OkStatus();
+    return port_.queue.RecordIncident(ReleaseIncident(gpu, {caller.tenant, ShortText(request->reason()), absl::Now()}));
   };
   return Act(*context,
              {"Control.ReleaseGpu", request->uuid(),

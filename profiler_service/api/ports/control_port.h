@@ -96,6 +96,9 @@ class ControlPort : public sassay::v1::Control::CallbackService {
   absl::Status Audited(const absl::StatusOr<Caller>& caller, const Action& action) ABSL_LOCKS_EXCLUDED(mutex_);
   // What to add to a refusal's record; nothing if it is not written down, because there were too many.
   absl::optional<std::string> NoteOfRefusal(const std::string& tenant) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Writes down which operators' quarantines have ended since the GPUs were as in `before`. Tells how many.
+  absl::StatusOr<size_t> NoteEndedQuarantines(const std::vector<sassay::v1::Gpu>& before, const std::string& actor,
+                                              const std::string& reason);
   // A GPU that must be named.
   absl::Status CheckOneGpu(const std::string& uuid) const;
 

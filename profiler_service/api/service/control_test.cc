@@ -380,6 +380,51 @@ TEST_F(ControlTest, IncidentsAreToldFromTheBeginAndLiveAcrossARestart) {
   live_context->TryCancel();
 }
 
+TEST_F(ControlTest, AnOperatorsQuarantineAndReleaseAreIncidentsThatExcludeNothing) {
+  Start();
+  const auto incidents = [&] {
+    TestClient root = Client(root_);
+    sassay::v1::StreamIncidentsRequest kept;
+    kept.mutable_from();
+    kept.set_only_kept(true);
+    const auto context = root.Context();
+    const auto stream = root.control->StreamIncidents(context.get(), kept);
+    std::vector<sassay::v1::Incident> all;
+    for (sassay::v1::Incident incident; stream->Read(&incident);) all.push_back(incident);
+    EXPECT_TRUE(stream->Finish().ok());
+    return all;
+  };
+  sassay::v1::QuarantineGpuRequest quarantine;
+  quarantine.set_uuid(kGpu);
+  quarantine.set_reason("it smells");
+  TestClient ann = Client(ann_);
+  const auto turn = ann.Profile(Uploaded(ann, "r1"));
+  ASSERT_TRUE(Call(&Control::Stub::QuarantineGpu, quarantine).status.ok());
+  Restart();
+  sassay::v1::ReleaseGpuRequest release;
+  release.set_uuid(kGpu);
+  release.set_reason("new fan");
+  ASSERT_TRUE(Call(&Control::Stub::ReleaseGpu, release).response.released());
+  const auto own = incidents();
+  ASSERT_EQ(own.size(), 2u);
+  EXPECT_EQ(own[1].id(), own[0].id());
+  EXPECT_EQ(own[1].revision(), 2u);
+  EXPECT_EQ(own[1].rule(), "operator");
+  EXPECT_THAT(own[1].actions(), ElementsAre("quarantined by root: it smells", "ended by root: new fan"));
+  EXPECT_TRUE(own[1].has_to());
+
+  quarantine.set_holder("monitor");
+  quarantine.set_incident_id("hot-1");
+  ASSERT_TRUE(Call(&Control::Stub::QuarantineGpu, quarantine).status.ok());
+  EXPECT_EQ(incidents().size(), 2u) << "the monitor records its own";
+  ASSERT_TRUE(Call(&Control::Stub::ReleaseGpu, release).response.released());
+  EXPECT_THAT(incidents().back().reason(), "released by root: new fan");
+  ASSERT_TRUE(Call(&Control::Stub::ReleaseGpu, release).response.released());
+  EXPECT_EQ(incidents().size(), 3u) << "nothing was held";
+  const auto story = Client(ann_).Attach(turn.response[0].submission_id());
+  EXPECT_EQ(story.response.size(), turn.response.size()) << "no exclusion was added";
+}
+
 TEST_F(ControlTest, StreamOfKeptIncidentsEndsAfterTheLastOne) {
   Start();
   TestClient root = Client(root_);

@@ -21,6 +21,7 @@
 #include "common/metrics/service_metrics.h"
 #include "common/process/crash_report.h"
 #include "common/process/stop_signal.h"
+#include "common/terminal/log.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/tokens.h"
 #include "profiler_service/api/host/host_report.h"
@@ -31,7 +32,6 @@
 #include "profiler_service/store/sqlite/sqlite_store.h"
 #include "profiler_service/telemetry/hub.h"
 #include "profiler_service/verdict/verdict.h"
-#include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::api {
@@ -169,7 +169,7 @@ absl::Status Run(const CommandLine& line) {
 int RunProfilerService(int argc, const char* const* argv) {
   // Whatever is written here belongs to tenants; a file for others says so.
   umask(077);
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("profiler-service"));
+  LogToStandardError("profiler-service");
   const CommandLine line = ParseCommandLine(argc, argv);
   if (line.kind == CommandKind::kExit) return line.exit_code;
   const absl::Status status = Run(line);

@@ -1,4 +1,4 @@
-#include "agent/cli/usage_error.h"
+#include "common/cli/usage_error.h"
 
 #include <vector>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/suggest.h"
 
-namespace sassay::agent {
+namespace sassay {
 namespace {
 
 std::vector<std::string> FlagsOf(const CLI::App& command) {
@@ -58,4 +58,4 @@ std::string DescribeUsageError(const CLI::App& root, const CLI::ParseError& erro
   return absl::StrCat(Describe(root, command, error), " See `", path, " --help`.");
 }
 
-}  // namespace sassay::agent
+}  // namespace sassay
