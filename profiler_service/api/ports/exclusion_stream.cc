@@ -33,7 +33,7 @@ grpc::ServerWriteReactor<Event>* ServeWatchExclusions(PortContext& port, grpc::C
   stream->Begin(
       [&port](std::function<void()> on_ring) { return port.queue.OnExclusions(std::move(on_ring)); },
       [&port, tenant = caller->tenant, from](uint64_t after) { return ReadPage(port.store, tenant, from, after); },
-      last);
+      last, request.only_kept() ? Stream::After::kTheEnd : Stream::After::kLiveOnes);
   return stream.get();
 }
 
