@@ -87,6 +87,23 @@ TEST(TemplatesTest, EveryFunctionIsInTheTableAndEveryRowIsAFunction) {
   EXPECT_EQ(tested.size(), 5u);
 }
 
+TEST(TemplatesTest, WhatIsForOneBlockOrAPairIsTestedAsBoth) {
+  const std::string header = Text("include/sassay/ptx/tcgen05.cuh");
+  static const std::regex form(R"(int kCtas = 1>\s*SASSAY_PTX void (\w+)\()");
+  size_t found = 0;
+  for (std::sregex_iterator match(header.begin(), header.end(), form), end; match != end; ++match, ++found) {
+    for (const char* group : {"cta_group::1", "cta_group::2"}) {
+      const std::vector<Function> table = Table();
+      EXPECT_TRUE(std::any_of(table.begin(), table.end(),
+                              [&](const Function& function) {
+                                return function.name == (*match)[1] && absl::StrContains(function.ptx, group);
+                              }))
+          << (*match)[1] << " with " << group;
+    }
+  }
+  EXPECT_GE(found, 9u);
+}
+
 TEST(TemplatesTest, EveryCandidateCallsTheFunctionsItIsToCheck) {
   for (const Function& function : Table()) {
     const std::string text = Text("testdata/" + function.candidate);

@@ -43,12 +43,12 @@ __device__ void Put(uint8_t* tile, uint32_t offset, int value) {
   *reinterpret_cast<Word*>(tile + offset) = static_cast<Word>(Bits<kIn>(value));
 }
 
-// Lays `rows` x kDepth elements out as TMA would. kDepth: K of two instructions.
+// Lays `rows` x kDepth elements, from row `first` on, out as TMA would. kDepth: K of two instructions.
 template <In kIn>
 constexpr int kDepth = 64 / kElementBytes<kIn>;
 
 template <In kIn, Major kMajor, Swizzle kSwizzle>
-__device__ void Lay(uint8_t* tile, int rows, int salt) {
+__device__ void Lay(uint8_t* tile, int rows, int salt, int first = 0) {
   constexpr int kBytes = kElementBytes<kIn>, kSpan = static_cast<int>(kSwizzle);
   for (int i = threadIdx.x; i < rows * kDepth<kIn>; i += blockDim.x) {
     const int row = i / kDepth<kIn>, k = i % kDepth<kIn>;
@@ -60,17 +60,17 @@ __device__ void Lay(uint8_t* tile, int rows, int salt) {
       const int inside = k * kBytes % kSpan, box = k * kBytes / kSpan;
       offset = box * rows * kSpan + swizzled<kSwizzle>(row * kSpan + inside);
     }
-    Put<kIn>(tile, offset, Element<kIn>(row, k, salt));
+    Put<kIn>(tile, offset, Element<kIn>(first + row, k, salt));
   }
 }
 
-// What 128 x 256 products ought to be, by depth and sign.
+// What 256 x 256 products ought to be, by depth and sign.
 template <In kIn>
 constexpr int kTable = kIn == In::u8             ? 3
                        : kElementBytes<kIn> == 1 ? 2
                        : kElementBytes<kIn> == 2 ? 1
                                                  : 0;
-__device__ int products[4][128][256];
+__device__ int products[4][256][256];
 
 template <In kIn>
 __global__ void Fill() {
@@ -79,9 +79,9 @@ __global__ void Fill() {
   products[kTable<kIn>][blockIdx.x][threadIdx.x] = sum;
 }
 
-static void FillProducts(cudaStream_t stream) {
-  Fill<In::tf32><<<128, 256, 0, stream>>>();
-  Fill<In::bf16><<<128, 256, 0, stream>>>();
-  Fill<In::s8><<<128, 256, 0, stream>>>();
-  Fill<In::u8><<<128, 256, 0, stream>>>();
+static void FillProducts(cudaStream_t stream, int rows = 128) {
+  Fill<In::tf32><<<rows, 256, 0, stream>>>();
+  Fill<In::bf16><<<rows, 256, 0, stream>>>();
+  Fill<In::s8><<<rows, 256, 0, stream>>>();
+  Fill<In::u8><<<rows, 256, 0, stream>>>();
 }

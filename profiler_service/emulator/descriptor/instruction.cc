@@ -113,6 +113,7 @@ absl::StatusOr<MmaShape> DecodeInstruction(uint32_t word, MmaKind kind, uint32_t
   shape.b_mn_major = Bits(word, 16, 1) != 0;
   shape.n = Bits(word, 17, 6) << 3;
   shape.m = Bits(word, 24, 5) << 4;
+  shape.ctas = cta_group;
   shape.k = 32 / ElementBytes(shape.a);
   if (kind == MmaKind::kF16 && shape.d == Accumulator::kF16 && (shape.a != Element::kF16 || shape.b != Element::kF16)) {
     return Invalid("D is f16, which wants A and B in f16");

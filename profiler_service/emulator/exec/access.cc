@@ -256,16 +256,21 @@ SharedPlace PlaceInShared(const LaunchContext& launch, uint32_t offset) {
 }
 
 // A race of one lane's access with `other`. False if it need not be described.
-bool PrepareRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t other_thread,
-                 uint32_t other_inst, Misuse& misuse, VerdictCode code = sassay::v1::VERDICT_CODE_SHARED_RACE) {
+bool PrepareRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const Place& other, Misuse& misuse,
+                 VerdictCode code = sassay::v1::VERDICT_CODE_SHARED_RACE) {
   misuse.code = code;
   if (!warp.launch().report.Wants(misuse.code, inst.id, warp.block().index())) return false;
   misuse.where = warp.PlaceOf(inst, lane);
-  misuse.other = Place{warp.block().index(), other_thread, other_inst};
+  misuse.other = other;
   misuse.has_other = true;
   misuse.buffer = "shared";
   misuse.access_bytes = facts.bytes;
   return true;
+}
+
+Place PlaceOf(Block& block, const Touch& touch) { return {block.index(), touch.thread, touch.inst}; }
+Place PlaceOf(Block& block, const CopyMark& mark) {
+  return {block.cluster().block(mark.rank).index(), mark.thread, mark.inst};
 }
 
 std::string AccessAt(Warp& warp, const AccessFacts& facts, int lane, uint32_t offset) {
@@ -278,7 +283,7 @@ std::string AccessAt(Warp& warp, const AccessFacts& facts, int lane, uint32_t of
 
 void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
   Misuse misuse;
-  if (!PrepareRace(warp, inst, facts, lane, race.other.thread, race.other.inst, misuse)) return;
+  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), race.other), misuse)) return;
   misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " and ", race.other_wrote ? "store" : "load",
                                 " by thread ", race.other.thread, " at ", kOtherPlace, ", with no barrier between");
   warp.launch().report.Add(std::move(misuse));
@@ -288,7 +293,7 @@ void ReportCopyUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, 
                         const CopyMark& copy) {
   Misuse misuse;
   const auto code = copy.of_unit ? sassay::v1::VERDICT_CODE_ASYNC_RACE : sassay::v1::VERDICT_CODE_SHARED_RACE;
-  if (!PrepareRace(warp, inst, facts, lane, copy.thread, copy.inst, misuse, code)) return;
+  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), copy), misuse, code)) return;
   const std::string reason =
       copy.of_unit ? "nobody has waited for it" : absl::StrCat("thread ", copy.thread, " has not waited for it");
   misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous copy by thread ",
@@ -300,17 +305,18 @@ void ReportReadUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, 
                         const CopyMark& read) {
   Misuse misuse;
   constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
-  if (!PrepareRace(warp, inst, facts, lane, read.thread, read.inst, misuse, kCode)) return;
+  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), read), misuse, kCode)) return;
   misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous operation of thread ",
                                 read.thread, " at ", kOtherPlace, " still reads there: it has not been waited for");
   warp.launch().report.Add(std::move(misuse));
 }
 
-void ReportUnfenced(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset,
+// `block`: whose shared memory it is.
+void ReportUnfenced(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, Block& block, uint32_t offset,
                     const Touch& writer) {
   Misuse misuse;
   constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
-  if (!PrepareRace(warp, inst, facts, lane, writer.thread, writer.inst, misuse, kCode)) return;
+  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(block, writer), misuse, kCode)) return;
   misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " of what thread ", writer.thread, " stored at ",
                                 kOtherPlace, ", with no fence.proxy.async between");
   warp.launch().report.Add(std::move(misuse));
@@ -318,7 +324,7 @@ void ReportUnfenced(Warp& warp, const Inst& inst, const AccessFacts& facts, int 
 
 void ReportSourceUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const CopyMark& copy) {
   Misuse misuse;
-  if (!PrepareRace(warp, inst, facts, lane, copy.thread, copy.inst, misuse)) return;
+  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), copy), misuse)) return;
   const Allocation* allocation = warp.block().Hint(inst.id);
   misuse.buffer = allocation == nullptr ? "global memory" : allocation->label;
   misuse.message = absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes to ", misuse.buffer, " by thread ",
@@ -453,6 +459,19 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
   }
 }
 
+namespace {
+
+CopyMark MarkOf(Warp& warp, const Inst& inst, int lane, bool of_unit) {
+  CopyMark mark;
+  mark.inst = inst.id;
+  mark.thread = static_cast<uint16_t>(warp.ThreadOf(lane));
+  mark.rank = static_cast<uint8_t>(warp.block().rank());
+  mark.of_unit = of_unit;
+  return mark;
+}
+
+}  // namespace
+
 void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
               const uint8_t* values, uint32_t bytes, bool of_unit) {
   SharedMemory& shared = warp.block().shared();
@@ -464,8 +483,18 @@ void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t
   facts.bytes = bytes;
   facts.of_unit = of_unit;
   if (fresh || of_unit || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to, true);
-  warp.block().copies().Begin(shared.size(), offset, from, bytes, inst.id, static_cast<uint16_t>(warp.ThreadOf(lane)),
-                              of_unit);
+  warp.block().copies().Begin(shared.size(), offset, from, bytes, MarkOf(warp, inst, lane, of_unit));
+}
+
+void NoteCopyTo(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes) {
+  AccessFacts facts;
+  facts.kind = AccessKind::kWrite;
+  facts.bytes = bytes;
+  facts.of_unit = true;
+  const CopyMark* read = block.copies().ReadAt(offset, bytes);
+  if (read != nullptr) ReportReadUnderWay(warp, inst, facts, lane, offset, *read);
+  block.shared().Forget(offset, bytes);
+  block.copies().Begin(block.shared().size(), offset, nullptr, bytes, MarkOf(warp, inst, lane, true));
 }
 
 void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes) {
@@ -484,13 +513,18 @@ AccessFacts UnitRead(uint32_t bytes) {
 
 }  // namespace
 
-void NoteUnitRead(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes) {
-  SharedMemory& shared = warp.block().shared();
+void NoteUnitRead(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes) {
+  SharedMemory& shared = block.shared();
   const AccessFacts facts = UnitRead(bytes);
+  const bool own = &block == &warp.block();
   Touch writer;
-  if (shared.Unfenced(offset, bytes, warp.index(), writer)) ReportUnfenced(warp, inst, facts, lane, offset, writer);
-  NoteShared(warp, inst, facts, lane, shared.data() + offset, false);
-  warp.block().copies().BeginRead(shared.size(), offset, bytes, inst.id, static_cast<uint16_t>(warp.ThreadOf(lane)));
+  const bool unfenced =
+      own ? shared.Unfenced(offset, bytes, warp.index(), writer) : shared.FencedByNobody(offset, bytes, writer);
+  if (unfenced) ReportUnfenced(warp, inst, facts, lane, block, offset, writer);
+  const CopyMark* copy = own ? nullptr : block.copies().AtShared(offset, bytes);
+  if (copy != nullptr) ReportCopyUnderWay(warp, inst, facts, lane, offset, *copy);
+  if (own) NoteShared(warp, inst, facts, lane, shared.data() + offset, false);
+  block.copies().BeginRead(shared.size(), offset, bytes, MarkOf(warp, inst, lane, true));
 }
 
 void NoteUnitReadEnd(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes) {

@@ -60,16 +60,18 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
 
 // Checked launches: an asynchronous copy of `values` to shared memory begins (it may land from now on, so it races as a
 // store does), and has been waited for. `from`: null where it reads nothing.
-// `of_unit`: through the async proxy (TMA).
+// `of_unit`: through the async proxy (TMA). NoteCopyTo: the copy goes to another block of the cluster.
 void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
               const uint8_t* values, uint32_t bytes, bool of_unit = false);
+void NoteCopyTo(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes);
 void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes);
 
 // Checked launches: for lane `lane` a unit (TMA, a tensor core) begins to read [offset, offset + bytes) of `block`'s
 // shared memory, multiples of 4; it has ended, and `warp` has waited for it. Nobody may write there meanwhile, nor
 // after it without being ordered after the wait. What threads have written there needs a proxy fence (PTX
-// ISA 9.0, 8.4.2).
-void NoteUnitRead(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes);
+// ISA 9.0, 8.4.2). The block may be another one of the cluster; of what its threads do only that is known which does
+// not depend on the order between blocks.
+void NoteUnitRead(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes);
 void NoteUnitReadEnd(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes);
 
 // Checked launches: lanes of `lanes` all of whose `bytes` bytes from `offset` on were never written.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "profiler_service/emulator/exec/access.h"
@@ -138,14 +139,14 @@ bool Block::TimeOutMbarrierWaits() {
 }
 
 // Of several that wait, the first whose barrier tells something that is wrong.
-std::string Block::MbarrierCause() const {
-  std::string cause;
+Mbarriers::Cause Block::MbarrierCause() const {
+  Mbarriers::Cause cause;
   for (const auto& warp : warps_) {
     for (const Split& split : warp->splits()) {
       if (split.state != Split::kMbarrier || split.mask == 0) continue;
-      const Mbarriers::Cause found = mbarriers_.LikelyCause(split.barrier, split.wanted != 0);
-      if (found.certain) return found.text;
-      if (cause.empty()) cause = found.text;
+      Mbarriers::Cause found = mbarriers_.LikelyCause(split.barrier, split.wanted != 0);
+      if (found.certain) return found;
+      if (cause.text.empty()) cause = std::move(found);
     }
   }
   return cause;

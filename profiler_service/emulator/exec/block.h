@@ -107,7 +107,7 @@ class Block {
   // The phase of the mbarrier at `offset` is over.
   void WakeAtMbarrier(uint32_t offset);
   // Of a deadlock: why those who wait at mbarriers wait for ever, in one sentence; empty if nobody waits at one.
-  std::string MbarrierCause() const;
+  Mbarriers::Cause MbarrierCause() const;
 
   // "offset 16 of full": a place in shared memory as its author knows it.
   std::string NameOfShared(uint32_t offset) const;

@@ -1,6 +1,7 @@
 #include "profiler_service/emulator/exec/cluster.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sassay::emulator {
 
@@ -56,11 +57,13 @@ bool Cluster::clean() const { return size_ == 1 && blocks_[0]->clean(); }
 bool Cluster::idle() const { return size_ == 1 && blocks_[0]->idle(); }
 
 std::string Cluster::MbarrierCause() const {
+  std::string likely;
   for (uint32_t rank = 0; rank < size_; ++rank) {
-    std::string cause = blocks_[rank]->MbarrierCause();
-    if (!cause.empty()) return cause;
+    Mbarriers::Cause cause = blocks_[rank]->MbarrierCause();
+    if (cause.certain) return cause.text;
+    if (likely.empty()) likely = std::move(cause.text);
   }
-  return "";
+  return likely;
 }
 
 void Cluster::Arrive(const Warp& warp, uint32_t rank, uint32_t lanes) {

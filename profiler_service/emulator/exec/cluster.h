@@ -29,7 +29,7 @@ class Cluster {
   bool ended(uint32_t rank) const { return ended_[rank]; }
   // The one that the last Run's result is about.
   uint64_t reported_block() const { return blocks_[reported_]->index(); }
-  // Of a deadlock: Block::MbarrierCause of the first block that has one.
+  // Of a deadlock: Block::MbarrierCause of the first block that is certain of it, or else of the first that has one.
   std::string MbarrierCause() const;
 
   // barrier.cluster: lanes arrive; whether one of them still waits for the others.

@@ -419,6 +419,11 @@ Flow Warp::WaitAtBarrier(uint32_t barrier) {
 
 Flow Warp::WaitForUnit() {
   splits_[current_].state = Split::kUnit;
+  if (launch_->counted) {  // it counts when it runs again
+    Count& count = block_.counts()[InstOf(splits_[current_]).id];
+    --count.warps;
+    count.threads -= std::popcount(mask_);
+  }
   return Flow::kBlocked;
 }
 

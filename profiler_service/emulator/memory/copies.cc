@@ -2,18 +2,18 @@
 
 namespace sassay::emulator {
 
-void CopiesUnderWay::Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, uint32_t inst,
-                           uint16_t thread, bool of_unit) {
+void CopiesUnderWay::Mark(CopyMark& word, const CopyMark& by) {
+  const uint64_t count = word.count + 1;
+  word = by;
+  word.count = count;
+}
+
+void CopiesUnderWay::Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes,
+                           const CopyMark& by) {
   if (shared_.empty()) shared_.resize((shared_bytes + 3) / 4);
-  auto mark = [&](CopyMark& word) {
-    word.inst = inst;
-    word.thread = thread;
-    word.of_unit = of_unit;
-    ++word.count;
-  };
   for (uint32_t k = 0; k < bytes; k += 4) {
-    mark(shared_[(offset + k) / 4]);
-    if (from != nullptr) mark(sources_[Word(from + k)]);
+    Mark(shared_[(offset + k) / 4], by);
+    if (from != nullptr) Mark(sources_[Word(from + k)], by);
   }
 }
 
@@ -26,14 +26,9 @@ void CopiesUnderWay::End(uint32_t offset, const uint8_t* from, uint32_t bytes) {
   }
 }
 
-void CopiesUnderWay::BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, uint32_t inst, uint16_t thread) {
+void CopiesUnderWay::BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, const CopyMark& by) {
   if (reads_.empty()) reads_.resize((shared_bytes + 3) / 4);
-  for (uint32_t word = offset / 4; word < (offset + bytes) / 4; ++word) {
-    reads_[word].inst = inst;
-    reads_[word].thread = thread;
-    reads_[word].of_unit = true;
-    ++reads_[word].count;
-  }
+  for (uint32_t word = offset / 4; word < (offset + bytes) / 4; ++word) Mark(reads_[word], by);
 }
 
 void CopiesUnderWay::EndRead(uint32_t offset, uint32_t bytes) {

@@ -14,6 +14,7 @@ namespace sassay::emulator {
 struct CopyMark {
   uint32_t inst = 0;  // Inst::id
   uint16_t thread = 0;
+  uint8_t rank = 0;      // of the thread's block in its cluster
   bool of_unit = false;  // by TMA or a tensor core: waited for through a barrier or a group, by whomever it may be
   uint64_t count = 0;    // copies under way that touch the word
 };
@@ -30,13 +31,13 @@ class CopiesUnderWay {
   }
   bool any() const { return !shared_.empty() || !reads_.empty(); }
 
-  // `shared_bytes`: of the block. `offset`: of the destination. `from`: null where nothing is read.
-  void Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, uint32_t inst,
-             uint16_t thread, bool of_unit = false);
+  // `shared_bytes`: of the block. `offset`: of the destination. `from`: null where nothing is read. `by`: who asked;
+  // its count is not used.
+  void Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, const CopyMark& by);
   void End(uint32_t offset, const uint8_t* from, uint32_t bytes);
 
   // The same for what a unit reads out of shared memory: nobody may write there.
-  void BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, uint32_t inst, uint16_t thread);
+  void BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, const CopyMark& by);
   void EndRead(uint32_t offset, uint32_t bytes);
   const CopyMark* ReadAt(uint32_t offset, uint32_t bytes) const { return Find(reads_, offset, bytes); }
 
@@ -46,6 +47,7 @@ class CopiesUnderWay {
 
  private:
   static uintptr_t Word(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) / 4; }
+  static void Mark(CopyMark& word, const CopyMark& by);
   static const CopyMark* Find(const std::vector<CopyMark>& words, uint32_t offset, uint32_t bytes);
   std::vector<CopyMark> shared_, reads_;  // by word; empty until the first one
   absl::flat_hash_map<uintptr_t, CopyMark> sources_;

@@ -117,6 +117,10 @@ void SharedMemory::Observe(uint32_t warp, const Past& place) {
   if (!clocks_.empty()) clocks_[warp].Join(place);
 }
 
+void SharedMemory::PublishAll(Past& place) {
+  for (uint32_t warp = 0; warp < clocks_.size(); ++warp) Publish(warp, place);
+}
+
 void SharedMemory::FenceProxy(uint32_t warp) {
   if (clocks_.empty()) return;
   clocks_[warp].fenced = clocks_[warp].seen;
@@ -135,6 +139,17 @@ bool SharedMemory::Unfenced(uint32_t offset, uint32_t bytes, uint32_t warp, Touc
     if (write.time == 0 || write.of_unit || write.time <= fenced[write.warp()]) continue;
     writer = write;
     return true;
+  }
+  return false;
+}
+
+bool SharedMemory::FencedByNobody(uint32_t offset, uint32_t bytes, Touch& writer) const {
+  for (uint32_t g = offset / 2; g <= (offset + bytes - 1) / 2; ++g) {
+    const Touch& write = granules_[g].write;
+    if (write.time <= past_ || write.of_unit) continue;
+    writer = write;
+    const auto fenced = [&](const Past& clock) { return write.time <= clock.fenced[write.warp()]; };
+    if (std::none_of(clocks_.begin(), clocks_.end(), fenced)) return true;
   }
   return false;
 }

@@ -69,6 +69,10 @@ class SharedMemory {
   // The same through a place of the caller's own (the phase of an mbarrier).
   void Publish(uint32_t warp, Past& place);
   void Observe(uint32_t warp, const Past& place);
+  // Everything that any warp did so far happens before what learns of it from `place`: for what comes back by way of
+  // another block of the cluster, whose clocks are its own. It orders more than the code may have ordered, so that no
+  // honest code is accused.
+  void PublishAll(Past& place);
   // For what is kept elsewhere (tensor memory): the present time of `warp`; whether `warp` comes after what `by` did at
   // `time`.
   uint32_t Now(uint32_t warp) const { return clocks_[warp].seen[warp]; }
@@ -81,6 +85,8 @@ class SharedMemory {
   // Whether [offset, offset + bytes) holds something that a thread wrote, which the async proxy need not see if `warp`
   // now asks it to read there; who wrote goes to `writer`.
   bool Unfenced(uint32_t offset, uint32_t bytes, uint32_t warp, Touch& writer) const;
+  // The same for a thread of another block: whether no warp of this one has fenced it.
+  bool FencedByNobody(uint32_t offset, uint32_t bytes, Touch& writer) const;
 
  private:
   struct Granule {

@@ -12,18 +12,22 @@ constexpr uint32_t kNeverWritten = 0x7fc0dead;
 TensorMemory::TensorMemory(bool checked)
     : cells_(size_t{kTensorLanes} * kTensorColumns, kNeverWritten), written_(checked ? cells_.size() : 0) {}
 
-std::optional<uint32_t> TensorMemory::Allocate(uint32_t columns, uint32_t inst, uint32_t thread) {
-  const auto units = static_cast<std::ptrdiff_t>(columns / kTensorAllocationUnit);
-  const auto room = std::search_n(taken_.begin(), taken_.end(), units, false);
-  if (room == taken_.end()) return std::nullopt;
-  std::fill(room, room + units, true);
-  const auto column = static_cast<uint32_t>(room - taken_.begin()) * kTensorAllocationUnit;
-  holdings_.push_back({column, columns, inst, thread});
+std::optional<uint32_t> TensorMemory::FindRoom(uint32_t columns, const TensorMemory* other) const {
+  auto taken = taken_;
+  for (size_t unit = 0; unit < taken.size(); ++unit) taken[unit] |= other != nullptr && other->taken_[unit];
+  const auto room =
+      std::search_n(taken.begin(), taken.end(), static_cast<std::ptrdiff_t>(columns / kTensorAllocationUnit), false);
+  if (room == taken.end()) return std::nullopt;
+  return static_cast<uint32_t>(room - taken.begin()) * kTensorAllocationUnit;
+}
+
+void TensorMemory::Take(const Holding& holding) {
+  std::fill_n(taken_.begin() + holding.column / kTensorAllocationUnit, holding.columns / kTensorAllocationUnit, true);
+  holdings_.push_back(holding);
   // What was left there by its former owner means nothing to the new one.
   for (uint32_t lane = 0; lane < kTensorLanes && !written_.empty(); ++lane) {
-    std::fill_n(&written_[size_t{lane} * kTensorColumns + column], columns, 0);
+    std::fill_n(&written_[size_t{lane} * kTensorColumns + holding.column], holding.columns, 0);
   }
-  return column;
 }
 
 bool TensorMemory::Free(uint32_t column, uint32_t columns) {

@@ -42,8 +42,11 @@ class TensorMemory {
   // with them come out wrong, as they would with what an earlier kernel has left on silicon.
   explicit TensorMemory(bool checked);
 
-  // The first columns that are free; none if there is no room. `columns` is a multiple of the unit.
-  std::optional<uint32_t> Allocate(uint32_t columns, uint32_t inst, uint32_t thread);
+  // The first columns that are free, in `other` as well if it is not null; none if there is no room. `columns` is a
+  // multiple of the unit.
+  std::optional<uint32_t> FindRoom(uint32_t columns, const TensorMemory* other = nullptr) const;
+  // Columns that FindRoom gave.
+  void Take(const Holding& holding);
   // Frees the holding that begins at `column`; false if none of so many columns begins there.
   bool Free(uint32_t column, uint32_t columns);
   const std::vector<Holding>& holdings() const { return holdings_; }

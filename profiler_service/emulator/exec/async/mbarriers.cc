@@ -70,6 +70,8 @@ void Mbarriers::Complete(uint32_t offset, uint32_t bytes, const Past* cause) {
   TryComplete(offset, barrier);
 }
 
+void Mbarriers::ComeFromAnotherBlock(uint32_t offset) { block_.shared().PublishAll(barriers_.at(offset).arriving); }
+
 bool Mbarriers::Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, const Past* cause) {
   Mbarrier& barrier = barriers_.at(offset);
   const bool fits = count <= barrier.word.pending;
@@ -78,6 +80,7 @@ bool Mbarriers::Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, 
   barrier.arrivals += count;
   const bool own = warp != nullptr && &warp->block() == &block_;
   if (own && warp->checked()) block_.shared().Publish(warp->index(), barrier.arriving);
+  if (warp != nullptr && !own) ComeFromAnotherBlock(offset);
   if (cause != nullptr) barrier.arriving.Join(*cause);
   Store(offset, barrier);
   TryComplete(offset, barrier);

@@ -74,6 +74,8 @@ class Mbarriers {
   void Expect(uint32_t offset, uint32_t bytes, uint32_t inst);
   // Bytes have come, whose way began with `cause` (null where nobody looks for races).
   void Complete(uint32_t offset, uint32_t bytes, const Past* cause = nullptr);
+  // What arrives next comes from another block of the cluster, and orders as SharedMemory::PublishAll says.
+  void ComeFromAnotherBlock(uint32_t offset);
   // False: more arrivals than the phase waits for.
   bool Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, const Past* cause = nullptr);
   // False: the barrier has more to wait for than it can hold.

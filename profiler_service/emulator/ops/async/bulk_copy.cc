@@ -36,6 +36,7 @@ struct AddressOperand {
 struct Facts {
   bool tensor = false, loads = false;
   bool from_shared = false;  // a load whose source is the block's own shared memory
+  bool of_pair = false;      // .cta_group::2: the barrier may lie in the other block of the destination's pair
   uint32_t rank = 0;
   AddressOperand shared, global, barrier;        // `global`: of the tensor map where there is one
   int size = -1, coordinates = -1, blocks = -1;  // sources
@@ -66,7 +67,9 @@ class Request {
   bool AddRow(uint32_t offset, const BoxRow& row, uint32_t bytes);
   bool Start();
   bool StartLoad();
-  bool StartLoadInto(Block& block, uint32_t barrier, const std::shared_ptr<BulkTransfer>& transfer);
+  bool StartLoadInto(Block& into, const BarrierPlace& barrier, const std::shared_ptr<BulkTransfer>& transfer);
+  bool SignalsItsOwn(const Block& into, const Block& signals) const;
+  uint32_t RankSignalled(uint32_t into, const Block& named) const;
   bool StartStore();
 
   Warp& warp_;
@@ -210,35 +213,53 @@ bool Request::StartLoad() {
       here == 0) {
     return false;
   }
-  const BarrierPlace& barrier = places[lane_];
-  if (barrier.block != block_ && bytes_ > 0) {
-    return Refuse(sassay::v1::VERDICT_CODE_BARRIER_MISUSE,
-                  absl::StrCat("a bulk copy to block ", block_->rank(),
-                               " of the cluster that signals a barrier of block ", barrier.block->rank()));
+  BarrierPlace barrier = places[lane_];
+  if (!SignalsItsOwn(*block_, *barrier.block) && bytes_ > 0) {
+    return Refuse(
+        sassay::v1::VERDICT_CODE_BARRIER_MISUSE,
+        absl::StrCat("a bulk copy to block ", block_->rank(), " of the cluster that signals a barrier of block ",
+                     barrier.block->rank(), facts_.of_pair ? ", which is not of its pair" : ""));
   }
   const auto transfer = std::make_shared<BulkTransfer>(std::move(transfer_));
-  if (facts_.blocks < 0) return StartLoadInto(*barrier.block, barrier.offset, transfer);
+  if (facts_.blocks < 0) return StartLoadInto(bytes_ > 0 ? *block_ : *barrier.block, barrier, transfer);
   Cluster& cluster = warp_.block().cluster();
   const uint64_t ranks = warp_.Lane(inst_.o[facts_.blocks], lane_) & 0xffff;
   if (ranks >> cluster.size() != 0) {
     return Refuse(sassay::v1::VERDICT_CODE_ILLEGAL_INSTRUCTION,
                   absl::StrCat("multicast to blocks 0x", absl::Hex(ranks), " of a cluster of ", cluster.size()));
   }
+  const Block& named = *barrier.block;
   for (uint32_t rank = 0; rank < cluster.size(); ++rank) {
-    if ((ranks >> rank & 1) != 0 && !StartLoadInto(cluster.block(rank), barrier.offset, transfer)) return false;
+    if ((ranks >> rank & 1) == 0) continue;
+    const uint32_t signalled = RankSignalled(rank, named);
+    if (signalled >= cluster.size()) {
+      return Refuse(sassay::v1::VERDICT_CODE_BARRIER_MISUSE,
+                    absl::StrCat("multicast to block ", rank,
+                                 " that signals the other one of its pair, in a cluster of ", cluster.size()));
+    }
+    barrier.block = &cluster.block(signalled);
+    if (!StartLoadInto(cluster.block(rank), barrier, transfer)) return false;
   }
   return true;
 }
 
-bool Request::StartLoadInto(Block& block, uint32_t barrier, const std::shared_ptr<BulkTransfer>& transfer) {
-  BarrierPlace place;
-  place.block = &block;
-  place.offset = barrier;
-  if (!CheckBarrier(warp_, inst_, lane_, place)) return false;
-  auto load = std::make_unique<BulkLoad>(transfer, barrier);
-  if (warp_.checked()) load->Begin(warp_, block);
-  if (warp_.checked() && &block == &warp_.block()) warp_.block().shared().Publish(warp_.index(), transfer->cause);
-  if (block.mbarriers().Defer(barrier, std::move(load))) return true;
+bool Request::SignalsItsOwn(const Block& into, const Block& signals) const {
+  return &into == &signals || (facts_.of_pair && into.rank() / 2 == signals.rank() / 2);
+}
+
+// Of a load that goes to many: the barrier of each destination, or that of its pair's block which is even or odd as the
+// named one is.
+uint32_t Request::RankSignalled(uint32_t into, const Block& named) const {
+  return facts_.of_pair ? (into & ~1u) | (named.rank() & 1) : into;
+}
+
+bool Request::StartLoadInto(Block& into, const BarrierPlace& barrier, const std::shared_ptr<BulkTransfer>& transfer) {
+  if (!CheckBarrier(warp_, inst_, lane_, barrier)) return false;
+  Block& own = warp_.block();
+  auto load = std::make_unique<BulkLoad>(transfer, into, own, barrier.offset);
+  if (warp_.checked()) load->Begin(warp_);
+  if (warp_.checked() && barrier.block == &own) own.shared().Publish(warp_.index(), transfer->cause);
+  if (barrier.block->mbarriers().Defer(barrier.offset, std::move(load))) return true;
   warp_.Fail(absl::UnimplementedError("emulator lacks room for so many copies that signal one mbarrier"));
   return false;
 }
@@ -247,7 +268,7 @@ bool Request::StartStore() {
   if (warp_.checked()) {
     for (const BulkRow& row : transfer_.rows) {
       for (uint32_t piece = 0; piece < row.bytes / 16; ++piece) {
-        NoteUnitRead(warp_, inst_, lane_, transfer_.PieceAt(row, piece), 16);
+        NoteUnitRead(warp_, inst_, lane_, warp_.block(), transfer_.PieceAt(row, piece), 16);
       }
     }
   }
@@ -345,6 +366,8 @@ absl::Status ParseForm(Decoder& d, Facts& facts) {
   if (!facts.loads && !d.Has("bulk_group")) return d.Malformed("a way to tell that it is done");
   facts.from_shared = facts.loads && !d.Has("global");
   facts.reduces = d.Part(1) == "reduce";
+  facts.of_pair = d.Has("cta_group::2");
+  if (facts.of_pair && !(facts.loads && facts.tensor)) return d.Malformed(".cta_group for loads of tensors only");
   return absl::OkStatus();
 }
 

@@ -28,16 +28,14 @@ void ReadPiece(const BulkTransfer& transfer, const BulkRow& row, uint32_t piece,
 
 }  // namespace
 
-void BulkLoad::Begin(Warp& warp, Block& block) const {
+void BulkLoad::Begin(Warp& warp) const {
   uint8_t values[kPiece], unwritten[kPiece];
-  SharedMemory& shared = block.shared();
+  SharedMemory& shared = into_.shared();
   for (const BulkRow& row : transfer_->rows) {
     for (uint32_t piece = 0; piece < row.bytes / kPiece; ++piece) {
       const uint32_t at = transfer_->PieceAt(row, piece);
-      if (&block != &warp.block()) {
-        shared.Forget(at, kPiece);
-        block.copies().Begin(shared.size(), at, nullptr, kPiece, transfer_->inst->id,
-                             static_cast<uint16_t>(warp.ThreadOf(transfer_->lane)), true);
+      if (&into_ != &warp.block()) {
+        NoteCopyTo(warp, *transfer_->inst, transfer_->lane, into_, at, kPiece);
         continue;
       }
       ReadPiece(*transfer_, row, piece, values, unwritten);
@@ -47,8 +45,8 @@ void BulkLoad::Begin(Warp& warp, Block& block) const {
   }
 }
 
-void BulkLoad::Land(Block& block, const BulkRow& row) const {
-  SharedMemory& shared = block.shared();
+void BulkLoad::Land(const BulkRow& row) const {
+  SharedMemory& shared = into_.shared();
   uint8_t values[kPiece], unwritten[kPiece];
   for (uint32_t piece = 0; piece < row.bytes / kPiece; ++piece) {
     const uint32_t at = transfer_->PieceAt(row, piece);
@@ -56,15 +54,19 @@ void BulkLoad::Land(Block& block, const BulkRow& row) const {
     std::memcpy(shared.data() + at, values, kPiece);
     if (shared.unwritten() == nullptr) continue;
     std::memcpy(shared.unwritten() + at, unwritten, kPiece);
-    block.copies().End(at, nullptr, kPiece);
+    into_.copies().End(at, nullptr, kPiece);
   }
 }
 
-void BulkLoad::Finish(Block& block) {
-  for (const BulkRow& row : transfer_->rows) Land(block, row);
-  block.NoteChange();
-  if (block.mbarriers().Check(barrier_) != Mbarriers::Trouble::kNone) return;
-  block.mbarriers().Complete(barrier_, transfer_->bytes, &transfer_->cause);
+void BulkLoad::Finish(Block& signals) {
+  for (const BulkRow& row : transfer_->rows) Land(row);
+  into_.NoteChange();
+  if (&signals != &into_) signals.NoteChange();
+  Mbarriers& barriers = signals.mbarriers();
+  if (barriers.Check(barrier_) != Mbarriers::Trouble::kNone) return;
+  const bool from_here = &asked_by_ == &signals;
+  if (!from_here) barriers.ComeFromAnotherBlock(barrier_);
+  barriers.Complete(barrier_, transfer_->bytes, from_here ? &transfer_->cause : nullptr);
 }
 
 BulkGroups::Groups& BulkGroups::Of(Warp& warp, int lane) {

@@ -70,21 +70,23 @@ struct BulkTransfer {
   }
 };
 
-// Into the shared memory of the block that finishes it.
+// Into the shared memory of one block; it signals a barrier there, or in the other block of its pair.
 class BulkLoad : public AsyncWork {
  public:
-  // `barrier`: an offset in that block's shared memory.
-  BulkLoad(std::shared_ptr<const BulkTransfer> transfer, uint32_t barrier)
-      : transfer_(std::move(transfer)), barrier_(barrier) {}
-  // Checked launches: from now on these bytes of `block` may change at any time.
-  void Begin(Warp& warp, Block& block) const;
-  void Finish(Block& block) override;
+  // `barrier`: an offset in the shared memory of the block that finishes it. `asked_by`: whose warp asked.
+  BulkLoad(std::shared_ptr<const BulkTransfer> transfer, Block& into, const Block& asked_by, uint32_t barrier)
+      : transfer_(std::move(transfer)), into_(into), asked_by_(asked_by), barrier_(barrier) {}
+  // Checked launches: from now on these bytes may change at any time.
+  void Begin(Warp& warp) const;
+  void Finish(Block& signals) override;
 
  private:
-  void Land(Block& block, const BulkRow& row) const;
+  void Land(const BulkRow& row) const;
 
   std::shared_ptr<const BulkTransfer> transfer_;
-  uint32_t barrier_;
+  Block& into_;
+  const Block& asked_by_;
+  const uint32_t barrier_;
 };
 
 // Per thread: stores since its last commit, and its groups, oldest first. A store happens when it is waited for, even

@@ -1,10 +1,13 @@
 // tcgen05.alloc, dealloc and relinquish_alloc_permit (PTX ISA 9.0, 9.7.16.7.1).
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/emulator/exec/access.h"
+#include "profiler_service/emulator/exec/cluster.h"
 #include "profiler_service/emulator/ops/tcgen05/tensor_unit.h"
 
 namespace sassay::emulator {
@@ -44,8 +47,71 @@ bool StoreAddress(Warp& warp, const Inst& inst, const AccessFacts& facts, uint32
   return allowed;
 }
 
+std::string WaitingForColumns(TensorUnit& unit, uint32_t columns) {
+  return absl::StrCat("waiting in tcgen05.alloc for ", columns, " columns of tensor memory, of which ", Holders(unit));
+}
+
+// Takes the first columns that are free; none: the warp is to wait.
+std::optional<uint32_t> TakeColumns(Warp& warp, const Inst& inst, uint32_t columns) {
+  TensorUnit& unit = TensorUnit::Of(warp);
+  const auto column = unit.memory().FindRoom(columns);
+  unit.SetWaiting(warp.index(), column ? "" : WaitingForColumns(unit, columns));
+  if (column) unit.memory().Take({*column, columns, inst.id, warp.ThreadOf(std::countr_zero(warp.mask()))});
+  return column;
+}
+
+std::string WaitingForPeer(Warp& warp, Block& peer, uint32_t columns) {
+  return absl::StrCat("waiting in tcgen05.alloc.cta_group::2 of ", columns, " columns for a warp of block ",
+                      peer.index(), ", the other one of its pair",
+                      warp.block().cluster().ended(peer.rank()) ? ", which has exited" : "");
+}
+
+// The same columns in both blocks, once a warp of each has come (PTX ISA 9.0, 9.7.16.5: the first one may wait for the
+// second). The second one takes them for both.
+std::optional<uint32_t> TakeColumnsOfPair(Warp& warp, const Inst& inst, uint32_t columns) {
+  TensorUnit& unit = TensorUnit::Of(warp);
+  Block& peer = *unit.peer();
+  TensorUnit& other = TensorUnit::Of(peer);
+  auto& request = unit.pair_request();
+  if (request && request->warp != warp.index()) {
+    unit.SetWaiting(warp.index(), "waiting in tcgen05.alloc.cta_group::2 for another warp of its block");
+    return std::nullopt;
+  }
+  if (const auto granted = std::exchange(unit.pair_grant(), std::nullopt)) {
+    request.reset();
+    unit.SetWaiting(warp.index(), "");
+    warp.block().WakeUnits();
+    return granted;
+  }
+  request = PairRequest{columns, warp.index(), warp.PlaceOf(inst, std::countr_zero(warp.mask()))};
+  unit.SetWaiting(warp.index(), WaitingForPeer(warp, peer, columns));
+  if (!other.pair_request() || other.pair_grant()) return std::nullopt;
+  const auto column = unit.memory().FindRoom(columns, &other.memory());
+  if (!column) unit.SetWaiting(warp.index(), WaitingForColumns(unit, columns));
+  if (!column) return std::nullopt;
+  const Place& there = other.pair_request()->where;
+  unit.memory().Take({*column, columns, inst.id, request->where.thread});
+  other.memory().Take({*column, columns, there.inst, there.thread});
+  other.pair_grant() = column;
+  request.reset();
+  unit.SetWaiting(warp.index(), "");
+  peer.WakeUnits();
+  warp.block().WakeUnits();
+  return column;
+}
+
+// Both blocks ask for as many. Null: so far nothing is wrong.
+const PairRequest* OtherCount(TensorUnit& unit, uint32_t group, uint32_t columns) {
+  if (group == 1 || unit.pair_grant()) return nullptr;
+  TensorUnit& other = TensorUnit::Of(*unit.peer());
+  const auto& there = other.pair_request();
+  return there && !other.pair_grant() && there->columns != columns ? &*there : nullptr;
+}
+
 Flow Allocate(Warp& warp, const Inst& inst) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  Flow refused = Flow::kNext;
+  if (!EnterGroup(warp, inst, inst.a, false, refused)) return refused;
   TensorUnit& unit = TensorUnit::Of(warp);
   uint32_t columns = 0;
   if (!Uniform(warp, inst.o[1], columns)) {
@@ -61,13 +127,15 @@ Flow Allocate(Warp& warp, const Inst& inst) {
                   absl::StrCat("tcgen05.alloc of ", columns, " columns after one of ", unit.last_columns(),
                                ": a block's allocations must not grow"));
   }
-  const auto column = unit.memory().Allocate(columns, inst.id, warp.ThreadOf(std::countr_zero(warp.mask())));
-  if (!column) {
-    unit.SetWaiting(warp.index(), absl::StrCat("waiting in tcgen05.alloc for ", columns,
-                                               " columns of tensor memory, of which ", Holders(unit)));
-    return warp.WaitForUnit();
+  if (const PairRequest* other = OtherCount(unit, inst.a, columns)) {
+    return Reject(
+        warp, inst, kMisuse,
+        absl::StrCat("tcgen05.alloc.cta_group::2 of ", columns, " columns, where the pair's other block asks ", "for ",
+                     other->columns, " at ", kOtherPlace),
+        &other->where);
   }
-  unit.SetWaiting(warp.index(), "");
+  const auto column = inst.a == 2 ? TakeColumnsOfPair(warp, inst, columns) : TakeColumns(warp, inst, columns);
+  if (!column) return warp.WaitForUnit();
   unit.NoteAllocation(columns);
   return StoreAddress(warp, inst, *static_cast<const AccessFacts*>(inst.extra), *column) ? Flow::kNext
                                                                                          : Flow::kRedirected;
@@ -82,8 +150,11 @@ std::string NotHeld(TensorUnit& unit, TensorAddress address, uint32_t columns) {
                       ", which tcgen05.alloc did not give; held: ", held.empty() ? "nothing" : held);
 }
 
+// Of a pair each block frees its own, and nobody waits: the ISA lets the first one wait for the second, or not.
 Flow Deallocate(Warp& warp, const Inst& inst) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  Flow refused = Flow::kNext;
+  if (!EnterGroup(warp, inst, inst.a, false, refused)) return refused;
   TensorUnit& unit = TensorUnit::Of(warp);
   uint32_t columns = 0, bits = 0;
   if (!Uniform(warp, inst.o[0], bits) || !Uniform(warp, inst.o[1], columns)) {
@@ -103,11 +174,14 @@ Flow Deallocate(Warp& warp, const Inst& inst) {
     return Reject(warp, inst, kMisuse, NotHeld(unit, address, columns));
   }
   warp.block().WakeUnits();
+  if (unit.peer() != nullptr) unit.peer()->WakeUnits();
   return Flow::kNext;
 }
 
-Flow Relinquish(Warp& warp, const Inst&) {
+Flow Relinquish(Warp& warp, const Inst& inst) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  Flow refused = Flow::kNext;
+  if (!EnterGroup(warp, inst, inst.a, false, refused)) return refused;
   TensorUnit::Of(warp).Relinquish();
   return Flow::kNext;
 }
@@ -115,7 +189,8 @@ Flow Relinquish(Warp& warp, const Inst&) {
 }  // namespace
 
 absl::Status DecodeAllocate(Decoder& d) {
-  if (CtaGroup(d) != 1) return d.Lacks();
+  if (CtaGroup(d) == 0) return d.Lacks();
+  d.inst().a = CtaGroup(d);
   RETURN_IF_ERROR(d.NeedOperands(2, 2));
   AccessFacts facts = ParseAccess(d, d.operand(0));
   facts.kind = AccessKind::kWrite;
@@ -127,7 +202,8 @@ absl::Status DecodeAllocate(Decoder& d) {
 }
 
 absl::Status DecodeDeallocate(Decoder& d) {
-  if (CtaGroup(d) != 1) return d.Lacks();
+  if (CtaGroup(d) == 0) return d.Lacks();
+  d.inst().a = CtaGroup(d);
   RETURN_IF_ERROR(d.NeedOperands(2, 2));
   RETURN_IF_ERROR(d.Source(d.operand(0), Type::kU32));
   RETURN_IF_ERROR(d.Source(d.operand(1), Type::kU32));
@@ -135,7 +211,8 @@ absl::Status DecodeDeallocate(Decoder& d) {
 }
 
 absl::Status DecodeRelinquish(Decoder& d) {
-  if (CtaGroup(d) != 1) return d.Lacks();
+  if (CtaGroup(d) == 0) return d.Lacks();
+  d.inst().a = CtaGroup(d);
   RETURN_IF_ERROR(d.NeedOperands(0, 0));
   return d.Set(Relinquish, kSync);
 }

@@ -12,6 +12,7 @@ namespace sassay::emulator {
 namespace {
 
 struct Facts {
+  uint32_t group = 1;
   AccessFacts barrier;
   bool multicast = false;
 };
@@ -24,8 +25,9 @@ class Commit : public AsyncWork {
 
   Past& cause() { return cause_; }
   void Finish(Block& block) override {
-    issuer_.Extension<TensorUnit>().Finish(issuer_, thread_, count_);
+    TensorUnit::Of(issuer_).Finish(thread_, count_);
     if (block.mbarriers().Check(offset_) != Mbarriers::Trouble::kNone) return;
+    if (&issuer_ != &block) block.mbarriers().ComeFromAnotherBlock(offset_);
     block.mbarriers().Arrive(offset_, 1, false, nullptr, &cause_);
   }
 
@@ -70,6 +72,8 @@ Flow CommitToCluster(Warp& warp, const Inst& inst, int lane, const BarrierPlace&
 
 Flow CommitAll(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
+  Flow refused = Flow::kNext;
+  if (!EnterGroup(warp, inst, facts.group, true, refused)) return refused;
   BarrierPlace places[kLanes];
   uint32_t here = 0;
   if (!FindBarriers(warp, inst, inst.o[0], facts.barrier, inst.immediate, places, here)) return Flow::kRedirected;
@@ -85,8 +89,9 @@ Flow CommitAll(Warp& warp, const Inst& inst) {
 }  // namespace
 
 absl::Status DecodeCommit(Decoder& d) {
-  if (CtaGroup(d) != 1 || !d.Has("mbarrier::arrive::one")) return d.Lacks();
   Facts facts;
+  facts.group = CtaGroup(d);
+  if (facts.group == 0 || !d.Has("mbarrier::arrive::one")) return d.Lacks();
   facts.barrier = BarrierAccess(d);
   facts.multicast = d.Has("multicast::cluster");
   RETURN_IF_ERROR(d.NeedOperands(facts.multicast ? 2 : 1, facts.multicast ? 2 : 1));

@@ -1,4 +1,6 @@
-// tcgen05.cp of whole words (PTX ISA 9.0, 9.7.16.9.2): rows of shared memory to lanes of tensor memory.
+// tcgen05.cp of whole words (PTX ISA 9.0, 9.7.16.9.2): rows of shared memory to lanes of tensor memory. Of a pair each
+// block copies out of its own shared memory, as NVIDIA's libraries use it; the ISA's text names no source block.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -15,6 +17,7 @@ namespace {
 constexpr uint32_t kPieceColumns = 4;  // of the 16 bytes that a descriptor's rows are made of
 
 struct Facts {
+  uint32_t group = 1;
   uint32_t rows = 0, columns = 0;
   uint32_t copies = 1;  // .warpx4: the same rows for each quarter of the lanes
 };
@@ -49,7 +52,11 @@ std::string Wrong(Warp& warp, const Facts& facts, uint64_t descriptor, TensorAdd
   }
   code = sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE;
   if (at.lane != 0) return absl::StrCat("tcgen05.cp to lane ", at.lane, "; it begins at lane 0");
-  if (TensorUnit::Of(warp).memory().Allocated(at.column, facts.columns)) return "";
+  const auto allocated = [&](Block* block) {
+    return TensorUnit::Of(*block).memory().Allocated(at.column, facts.columns);
+  };
+  const std::vector<Block*> sides = TensorUnit::Of(warp).Sides(warp.block(), facts.group);
+  if (std::all_of(sides.begin(), sides.end(), allocated)) return "";
   return absl::StrCat("tcgen05.cp to ", Columns(at.column, facts.columns),
                       " of tensor memory, which are not all allocated");
 }
@@ -64,11 +71,17 @@ Flow CopyOne(Warp& warp, const Inst& inst, const Facts& facts, int lane) {
   TensorOperation operation;
   operation.name = "tcgen05.cp";
   operation.where = warp.PlaceOf(inst, lane);
+  operation.of_pair = facts.group == 2;
   operation.writes = {{0, facts.rows * facts.copies, at.column, facts.columns}};
-  if (warp.checked()) source->Begin(warp, inst, lane);
-  operation.run = [source, facts, at, checked = warp.checked()](Block& block, TensorMemory& memory) {
-    Copy(*source, facts, at, block.shared().data(), memory);
-    if (checked) source->End(block);
+  const std::vector<Block*> sides = TensorUnit::Of(warp).Sides(warp.block(), facts.group);
+  for (Block* block : sides) {
+    if (warp.checked()) source->Begin(warp, inst, lane, *block);
+  }
+  operation.run = [source, facts, at, sides, checked = warp.checked()] {
+    for (Block* block : sides) {
+      Copy(*source, facts, at, block->shared().data(), TensorUnit::Of(*block).memory());
+      if (checked) source->End(*block);
+    }
   };
   TensorUnit::Of(warp).Issue(warp, inst, std::move(operation));
   return Flow::kNext;
@@ -78,6 +91,7 @@ Flow CopyToTensor(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   const uint32_t lanes = warp.mask();
   Flow flow = Flow::kNext;
+  if (!EnterGroup(warp, inst, facts.group, true, flow)) return flow;
   for (uint32_t rest = lanes; rest != 0 && flow == Flow::kNext; rest &= rest - 1) {
     warp.SetMask(rest & -rest);
     flow = CopyOne(warp, inst, facts, std::countr_zero(rest));
@@ -90,11 +104,12 @@ Flow CopyToTensor(Warp& warp, const Inst& inst) {
 
 absl::Status DecodeTensorCopy(Decoder& d) {
   Facts facts;
-  if (d.Has("128x256b")) facts = {128, 8, 1};
-  if (d.Has("128x128b")) facts = {128, 4, 1};
-  if (d.Has("32x128b") && d.Has("warpx4")) facts = {32, 4, 4};
+  if (d.Has("128x256b")) facts = {1, 128, 8, 1};
+  if (d.Has("128x128b")) facts = {1, 128, 4, 1};
+  if (d.Has("32x128b") && d.Has("warpx4")) facts = {1, 32, 4, 4};
   // The ISA's text leaves open which lanes 4x256b and the pairs of warps get.
-  if (CtaGroup(d) != 1 || facts.rows == 0 || d.Has("b8x16")) return d.Lacks();
+  facts.group = CtaGroup(d);
+  if (facts.group == 0 || facts.rows == 0 || d.Has("b8x16")) return d.Lacks();
   RETURN_IF_ERROR(d.NeedOperands(2, 2));
   RETURN_IF_ERROR(d.Address(d.operand(0)));
   RETURN_IF_ERROR(d.Source(d.operand(1), Type::kB64));

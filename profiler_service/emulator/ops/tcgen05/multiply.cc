@@ -16,14 +16,15 @@ namespace {
 constexpr auto kBadDescriptor = sassay::v1::VERDICT_CODE_DESCRIPTOR_INVALID;
 
 struct Facts {
+  uint32_t group = 1;
   MmaKind kind = MmaKind::kF16;
   bool a_in_tensor_memory = false;
   int64_t a_displacement = 0;
-  bool has_mask = false;
+  uint32_t mask_words = 0;
   int scale = 0;
 };
 
-// The sources in their order: D, A, B, the instruction descriptor, perhaps four masks, the predicate.
+// The sources in their order: D, A, B, the instruction descriptor, perhaps four masks for each block, the predicate.
 enum { kD, kA, kB, kInstruction, kRest };
 
 // A mistake: whose code and message the finding has.
@@ -67,26 +68,29 @@ bool PlaceOperand(Warp& warp, uint64_t word, Element element, uint32_t mn, uint3
   return false;
 }
 
-// A matrix in tensor memory: aligned as its layout asks, and allocated.
-bool CheckRegion(TensorUnit& unit, const MmaShape& shape, TensorAddress at, uint32_t columns, char name,
-                 Mistake& mistake) {
-  const bool halves = shape.m == 64;
+// A matrix in tensor memory: aligned as its layout asks, and allocated in every block that takes part.
+bool CheckRegion(Warp& warp, const MmaShape& shape, TensorAddress at, uint32_t columns, char name, Mistake& mistake) {
+  const bool halves = shape.half_lanes();
   if (at.lane != 0 && !(halves && at.lane == 16)) {
     mistake = {sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE,
                absl::StrCat("tcgen05.mma: ", std::string(1, name), " begins at lane ", at.lane, "; for M = ", shape.m,
                             halves ? " it is 0 or 16" : " it is 0")};
     return false;
   }
-  if (unit.memory().Allocated(at.column, columns)) return true;
-  mistake = {sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE,
-             absl::StrCat("tcgen05.mma: ", std::string(1, name), " in ", Columns(at.column, columns),
-                          " of tensor memory, which are not all allocated")};
-  return false;
+  for (Block* block : TensorUnit::Of(warp).Sides(warp.block(), shape.ctas)) {
+    if (TensorUnit::Of(*block).memory().Allocated(at.column, columns)) continue;
+    mistake = {sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE,
+               absl::StrCat("tcgen05.mma: ", std::string(1, name), " in ", Columns(at.column, columns),
+                            " of tensor memory, which are not all allocated",
+                            block == &warp.block() ? "" : " in the pair's other block")};
+    return false;
+  }
+  return true;
 }
 
 bool MakeShape(Warp& warp, const Inst& inst, const Facts& facts, int lane, MmaShape& shape, Mistake& mistake) {
   const uint32_t word = warp.In<uint32_t>(inst.o[kInstruction])[lane];
-  auto decoded = DecodeInstruction(word, facts.kind, 1);
+  auto decoded = DecodeInstruction(word, facts.kind, facts.group);
   if (decoded.ok()) {
     shape = *decoded;
     return true;
@@ -104,8 +108,8 @@ bool MakeA(Warp& warp, const Inst& inst, const Facts& facts, int lane, Tcgen05Pr
   const MmaShape& shape = product.shape;
   product.a_in_tensor_memory = facts.a_in_tensor_memory;
   if (!facts.a_in_tensor_memory) {
-    return PlaceOperand(warp, warp.In<uint64_t>(inst.o[kA])[lane], shape.a, shape.m, shape.k, shape.a_mn_major, 'A',
-                        product.a, mistake);
+    return PlaceOperand(warp, warp.In<uint64_t>(inst.o[kA])[lane], shape.a, shape.rows(), shape.k, shape.a_mn_major,
+                        'A', product.a, mistake);
   }
   if (shape.a_mn_major || ElementBits(shape.a) < 8) {
     warp.Fail(absl::UnimplementedError(
@@ -113,9 +117,22 @@ bool MakeA(Warp& warp, const Inst& inst, const Facts& facts, int lane, Tcgen05Pr
     return false;
   }
   product.a_at = TensorAddress::Of(warp.In<uint32_t>(inst.o[kA])[lane] + static_cast<uint32_t>(facts.a_displacement));
-  if (!CheckRegion(TensorUnit::Of(warp), shape, product.a_at, product.AColumns(), 'A', mistake)) return false;
+  if (!CheckRegion(warp, shape, product.a_at, product.AColumns(), 'A', mistake)) return false;
   if (product.a_at.lane == product.d_at.lane) return true;
   mistake = {sassay::v1::VERDICT_CODE_TENSOR_MEMORY_MISUSE, "tcgen05.mma: A and D begin at different lanes"};
+  return false;
+}
+
+// The ISA does not say which of a pair's eight words belong to which block.
+bool ReadMask(Warp& warp, const Inst& inst, const Facts& facts, int lane, Tcgen05Product& product) {
+  uint32_t any = 0;
+  for (uint32_t i = 0; i < facts.mask_words; ++i) {
+    const uint32_t word = warp.In<uint32_t>(inst.o[kRest + i])[lane];
+    any |= word;
+    if (facts.group == 1) product.disabled_lanes[i] = word;
+  }
+  if (facts.group == 1 || any == 0) return true;
+  warp.Fail(absl::UnimplementedError("emulator lacks tcgen05.mma.cta_group::2 with disabled lanes"));
   return false;
 }
 
@@ -125,37 +142,37 @@ bool MakeProduct(Warp& warp, const Inst& inst, const Facts& facts, int lane, Tcg
   if (!MakeShape(warp, inst, facts, lane, product.shape, mistake)) return false;
   const MmaShape& shape = product.shape;
   product.d_at = TensorAddress::Of(warp.In<uint32_t>(inst.o[kD])[lane] + static_cast<uint32_t>(inst.immediate));
-  if (!CheckRegion(TensorUnit::Of(warp), shape, product.d_at, shape.n, 'D', mistake)) return false;
+  if (!CheckRegion(warp, shape, product.d_at, shape.d_columns(), 'D', mistake)) return false;
   if (!MakeA(warp, inst, facts, lane, product, mistake)) return false;
-  if (!PlaceOperand(warp, warp.In<uint64_t>(inst.o[kB])[lane], shape.b, shape.n, shape.k, shape.b_mn_major, 'B',
+  if (!PlaceOperand(warp, warp.In<uint64_t>(inst.o[kB])[lane], shape.b, shape.columns(), shape.k, shape.b_mn_major, 'B',
                     product.b, mistake)) {
     return false;
   }
-  for (uint32_t i = 0; i < 4 && facts.has_mask; ++i) {
-    product.disabled_lanes[i] = warp.In<uint32_t>(inst.o[kRest + i])[lane];
-  }
+  if (!ReadMask(warp, inst, facts, lane, product)) return false;
   product.accumulate = (warp.PredicateIn(inst.o[inst.sources - 1]) >> lane & 1) != 0;
   product.scale = facts.scale;
   return true;
 }
 
 // A product is made of cells that nobody has written: what an earlier block has left there.
-void ReportUnwritten(Block& block, const Place& where, const Tcgen05Product& product, const TensorMemory& memory) {
+void ReportUnwritten(Block& block, const Place& where, const Tcgen05Product& product) {
   constexpr auto kCode = sassay::v1::VERDICT_CODE_UNINITIALIZED_READ;
+  const TensorMemory& memory = TensorUnit::Of(block).memory();
+  const uint32_t d_columns = product.shape.d_columns();
   const auto written = [&](TensorAddress at, uint32_t columns) {
     const std::vector<TensorRegion> regions = product.Regions(at, columns);
     return std::all_of(regions.begin(), regions.end(), [&](auto& region) { return memory.AllWritten(region); });
   };
   const bool masked =
       std::any_of(product.disabled_lanes.begin(), product.disabled_lanes.end(), [](uint32_t w) { return w != 0; });
-  const bool d = product.accumulate && !masked && !written(product.d_at, product.shape.n);
+  const bool d = product.accumulate && !masked && !written(product.d_at, d_columns);
   const bool a = product.a_in_tensor_memory && !written(product.a_at, product.AColumns());
   if (!(a || d) || !block.launch().report.Wants(kCode, where.inst, block.index())) return;
   Misuse misuse;
   misuse.code = kCode;
   misuse.where = where;
   misuse.buffer = "tensor memory";
-  misuse.message = d ? absl::StrCat("tcgen05.mma adds to ", Columns(product.d_at.column, product.shape.n),
+  misuse.message = d ? absl::StrCat("tcgen05.mma adds to ", Columns(product.d_at.column, d_columns),
                                     " of tensor memory, which nobody has written: the first product wants "
                                     "enable-input-d false")
                      : absl::StrCat("tcgen05.mma reads A from ", Columns(product.a_at.column, product.AColumns()),
@@ -163,18 +180,31 @@ void ReportUnwritten(Block& block, const Place& where, const Tcgen05Product& pro
   block.launch().report.Add(std::move(misuse));
 }
 
+void Do(const Tcgen05Product& product, const Place& where, const std::vector<Block*>& blocks, bool checked) {
+  std::vector<ProductSide> sides;
+  for (Block* block : blocks) {
+    if (checked) ReportUnwritten(*block, where, product);
+    sides.push_back({block->shared().data(), &TensorUnit::Of(*block).memory()});
+  }
+  product.Compute(sides);
+  for (Block* block : blocks) {
+    if (checked) product.a.End(*block), product.b.End(*block);
+  }
+}
+
 TensorOperation Operation(Warp& warp, const Inst& inst, int lane, std::shared_ptr<const Tcgen05Product> product) {
   TensorOperation operation;
   operation.name = "tcgen05.mma";
   operation.where = warp.PlaceOf(inst, lane);
-  operation.writes = product->Regions(product->d_at, product->shape.n);
+  operation.of_pair = product->shape.ctas == 2;
+  operation.writes = product->Regions(product->d_at, product->shape.d_columns());
   if (product->a_in_tensor_memory) operation.reads = product->Regions(product->a_at, product->AColumns());
-  if (warp.checked()) product->a.Begin(warp, inst, lane), product->b.Begin(warp, inst, lane);
-  operation.run = [product = std::move(product), where = operation.where, checked = warp.checked()](
-                      Block& block, TensorMemory& memory) {
-    if (checked) ReportUnwritten(block, where, *product, memory);
-    product->Compute(block.shared().data(), memory);
-    if (checked) product->a.End(block), product->b.End(block);
+  const std::vector<Block*> sides = TensorUnit::Of(warp).Sides(warp.block(), product->shape.ctas);
+  for (Block* block : sides) {
+    if (warp.checked()) product->a.Begin(warp, inst, lane, *block), product->b.Begin(warp, inst, lane, *block);
+  }
+  operation.run = [product = std::move(product), where = operation.where, sides, checked = warp.checked()] {
+    Do(*product, where, sides, checked);
   };
   return operation;
 }
@@ -184,6 +214,7 @@ Flow Multiply(Warp& warp, const Inst& inst) {
   const Facts& facts = *static_cast<const Facts*>(inst.extra);
   const uint32_t lanes = warp.mask();
   Flow flow = Flow::kNext;
+  if (!EnterGroup(warp, inst, facts.group, true, flow)) return flow;
   for (uint32_t rest = lanes; rest != 0 && flow == Flow::kNext; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     auto product = std::make_shared<Tcgen05Product>();
@@ -220,10 +251,11 @@ absl::Status DecodeOperands(Decoder& d, Facts& facts) {
   RETURN_IF_ERROR(d.Source(d.operand(2), Type::kB64));
   RETURN_IF_ERROR(d.Source(d.operand(3), Type::kB32));
   size_t at = 4;
-  facts.has_mask = d.operand(at).kind == ptx::Operand::kVector;
-  if (facts.has_mask) {
+  if (d.operand(at).kind == ptx::Operand::kVector) {
     const auto masks = Decoder::Elements(d.operand(at++));
-    if (masks.size() != 4) return d.Malformed("four words that disable lanes");
+    facts.mask_words = 4 * facts.group;
+    if (masks.size() != facts.mask_words)
+      return d.Malformed(absl::StrCat(facts.mask_words, " words that disable lanes"));
     for (const ptx::Operand* mask : masks) RETURN_IF_ERROR(d.Source(*mask, Type::kB32));
   }
   RETURN_IF_ERROR(d.Predicate(d.operand(at++)));
@@ -237,7 +269,8 @@ absl::Status DecodeOperands(Decoder& d, Facts& facts) {
 
 absl::Status DecodeMultiply(Decoder& d) {
   Facts facts;
-  if (CtaGroup(d) != 1 || !ParseKind(d, facts.kind) || d.Has("ws") || d.Has("sp") || d.Has("ashift") ||
+  facts.group = CtaGroup(d);
+  if (facts.group == 0 || !ParseKind(d, facts.kind) || d.Has("ws") || d.Has("sp") || d.Has("ashift") ||
       d.Has("block_scale")) {
     return d.Lacks();
   }

@@ -12,8 +12,8 @@
 namespace sassay::emulator {
 namespace {
 
-// M = 64 uses half of each warp's lanes: row r lies in lane r / 16 * 32 + r % 16.
-uint32_t LaneOfRow(uint32_t row, uint32_t m) { return m == 64 ? row / 16 * 32 + row % 16 : row; }
+// Layout F: row r lies in lane r / 16 * 32 + r % 16.
+uint32_t LaneOfRow(uint32_t row, const MmaShape& shape) { return shape.half_lanes() ? row / 16 * 32 + row % 16 : row; }
 
 // Formats of 4 and 6 bits are plain: all patterns are finite (PTX ISA 9.0, 5.2.3).
 double SmallValue(uint32_t bits, int exponent_bits, int mantissa_bits) {
@@ -101,8 +101,8 @@ bool SharedOperand::Place(uint32_t shared_bytes) {
   return true;
 }
 
-void SharedOperand::Begin(Warp& warp, const Inst& inst, int lane) const {
-  for (const uint32_t offset : pieces) NoteUnitRead(warp, inst, lane, offset, 16);
+void SharedOperand::Begin(Warp& warp, const Inst& inst, int lane, Block& block) const {
+  for (const uint32_t offset : pieces) NoteUnitRead(warp, inst, lane, block, offset, 16);
 }
 
 // Who may write there next is ordered by the commit, which comes after the reads began.
@@ -125,20 +125,20 @@ std::vector<double> SharedOperand::Read(const uint8_t* shared) const {
 }
 
 std::vector<TensorRegion> Tcgen05Product::Regions(TensorAddress at, uint32_t columns) const {
-  if (shape.m != 64) return {{at.lane, shape.m, at.column, columns}};
+  if (!shape.half_lanes()) return {{at.lane, kTensorLanes, at.column, columns}};
   std::vector<TensorRegion> regions;
   for (uint32_t row = 0; row < 64; row += 16) {
-    regions.push_back({at.lane + LaneOfRow(row, 64), 16, at.column, columns});
+    regions.push_back({at.lane + LaneOfRow(row, shape), 16, at.column, columns});
   }
   return regions;
 }
 
-std::vector<double> Tcgen05Product::ReadA(const uint8_t* shared, TensorMemory& memory) const {
-  if (!a_in_tensor_memory) return a.Read(shared);
+std::vector<double> Tcgen05Product::ReadA(const ProductSide& side, uint32_t first_lane) const {
+  if (!a_in_tensor_memory) return a.Read(side.shared);
   const uint32_t bits = ElementBits(shape.a), per = 32 / bits;
-  std::vector<double> values(size_t{shape.m} * shape.k);
-  for (uint32_t row = 0; row < shape.m; ++row) {
-    const uint32_t* cells = memory.Row(a_at.lane + LaneOfRow(row, shape.m)) + a_at.column;
+  std::vector<double> values(size_t{shape.rows()} * shape.k);
+  for (uint32_t row = 0; row < shape.rows(); ++row) {
+    const uint32_t* cells = side.memory->Row(a_at.lane + first_lane + LaneOfRow(row, shape)) + a_at.column;
     for (uint32_t k = 0; k < shape.k; ++k) {
       const uint32_t element = cells[k / per] >> (k % per * bits);
       values[size_t{row} * shape.k + k] = ElementValue(bits == 32 ? element : element & ((1u << bits) - 1), shape.a);
@@ -147,27 +147,45 @@ std::vector<double> Tcgen05Product::ReadA(const uint8_t* shared, TensorMemory& m
   return values;
 }
 
-void Tcgen05Product::Compute(const uint8_t* shared, TensorMemory& memory) const {
-  const std::vector<double> left = ReadA(shared, memory), right = b.Read(shared);
-  std::vector<double> across(right.size());  // by K, then by N
-  for (uint32_t n = 0; n < shape.n; ++n) {
-    for (uint32_t k = 0; k < shape.k; ++k) across[size_t{k} * shape.n + n] = right[size_t{n} * shape.k + k];
+std::vector<double> Tcgen05Product::ReadB(absl::Span<const ProductSide> sides) const {
+  std::vector<double> across(size_t{shape.k} * shape.n);
+  for (uint32_t side = 0; side < sides.size(); ++side) {
+    const std::vector<double> part = b.Read(sides[side].shared);
+    for (uint32_t n = 0; n < b.mn; ++n) {
+      for (uint32_t k = 0; k < shape.k; ++k)
+        across[size_t{k} * shape.n + side * b.mn + n] = part[size_t{n} * shape.k + k];
+    }
   }
+  return across;
+}
+
+void Tcgen05Product::ComputePart(const ProductSide& side, const Part& part, const std::vector<double>& right) const {
+  const std::vector<double> left = ReadA(side, part.lane);
   const double sign = shape.negate_a != shape.negate_b ? -1 : 1;
   const double keep = std::ldexp(1, -scale);
   double sums[256];
-  for (uint32_t row = 0; row < shape.m; ++row) {
-    const uint32_t lane = d_at.lane + LaneOfRow(row, shape.m);
+  for (uint32_t row = 0; row < shape.rows(); ++row) {
+    const uint32_t lane = d_at.lane + part.lane + LaneOfRow(row, shape);
     if ((disabled_lanes[lane / 32] >> lane % 32 & 1) != 0) continue;
-    uint32_t* cells = memory.Row(lane) + d_at.column;
-    for (uint32_t n = 0; n < shape.n; ++n) sums[n] = accumulate ? keep * OldValue(cells[n], shape.d) : 0;
+    uint32_t* cells = side.memory->Row(lane) + d_at.column;
+    for (uint32_t n = 0; n < part.count; ++n) sums[n] = accumulate ? keep * OldValue(cells[n], shape.d) : 0;
     for (uint32_t k = 0; k < shape.k; ++k) {
       const double factor = sign * left[size_t{row} * shape.k + k];
-      const double* other = &across[size_t{k} * shape.n];
-      for (uint32_t n = 0; n < shape.n; ++n) sums[n] += factor * other[n];
+      const double* other = &right[size_t{k} * shape.n + part.first];
+      for (uint32_t n = 0; n < part.count; ++n) sums[n] += factor * other[n];
     }
-    for (uint32_t n = 0; n < shape.n; ++n) cells[n] = NewCell(sums[n], shape);
-    memory.MarkWritten({lane, 1, d_at.column, shape.n});
+    for (uint32_t n = 0; n < part.count; ++n) cells[n] = NewCell(sums[n], shape);
+    side.memory->MarkWritten({lane, 1, d_at.column, part.count});
+  }
+}
+
+void Tcgen05Product::Compute(absl::Span<const ProductSide> sides) const {
+  const std::vector<double> right = ReadB(sides);
+  const uint32_t count = shape.d_columns();
+  for (const ProductSide& side : sides) {
+    for (uint32_t first = 0; first < shape.n; first += count) {
+      ComputePart(side, {first == 0 ? 0 : kTensorLanes / 2, first, count}, right);
+    }
   }
 }
 

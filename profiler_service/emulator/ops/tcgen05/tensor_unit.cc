@@ -8,12 +8,12 @@
 
 namespace sassay::emulator {
 
-TensorUnit& TensorUnit::Of(Warp& warp) {
-  TensorUnit& unit = warp.block().Extension<TensorUnit>();
+TensorUnit& TensorUnit::Of(Block& block) {
+  TensorUnit& unit = block.Extension<TensorUnit>();
   if (unit.memory_ == nullptr) {
-    unit.checked_ = warp.checked();
-    unit.memory_ = std::make_unique<TensorMemory>(warp.checked());
-    if (warp.checked()) unit.history_.resize(kTensorLanes / kHistoryLanes * kTensorColumns);
+    unit.checked_ = block.launch().checked;
+    unit.memory_ = std::make_unique<TensorMemory>(unit.checked_);
+    if (unit.checked_) unit.history_.resize(kTensorLanes / kHistoryLanes * kTensorColumns);
   }
   return unit;
 }
@@ -104,8 +104,15 @@ bool AnyMeets(const std::vector<TensorRegion>& regions, const TensorRegion& regi
 }  // namespace
 
 const TensorOperation* TensorUnit::UnderWay(const TensorRegion& region, bool writes) const {
+  const TensorOperation* own = Queued(region, writes, false);
+  const TensorUnit* peer = PeerUnit();
+  return own != nullptr || peer == nullptr ? own : peer->Queued(region, writes, true);
+}
+
+// `of_pair`: only operations that work on both blocks' memory.
+const TensorOperation* TensorUnit::Queued(const TensorRegion& region, bool writes, bool of_pair) const {
   for (const TensorOperation& operation : operations_) {
-    if (operation.run == nullptr) continue;
+    if (operation.run == nullptr || (of_pair && !operation.of_pair)) continue;
     if (AnyMeets(operation.writes, region) || (writes && AnyMeets(operation.reads, region))) return &operation;
   }
   return nullptr;
@@ -210,27 +217,36 @@ void TensorUnit::NoteStore(Warp& warp, const Inst& inst, const TensorRegion& reg
   stores_[warp.index()].push_back({warp.PlaceOf(inst, std::countr_zero(warp.mask())), region});
 }
 
-void TensorUnit::Issue(Warp& warp, const Inst& inst, TensorOperation operation) {
-  bool reported = !checked_;
+// The regions of an operation, in one of the blocks that it works on.
+void TensorUnit::CheckOperation(Warp& warp, const Inst& inst, const TensorOperation& operation) {
+  const bool own = &Of(warp) == this;
+  bool reported = false;
   for (const auto* regions : {&operation.writes, &operation.reads}) {
     const bool writes = regions == &operation.writes;
     for (const TensorRegion& region : *regions) {
-      const std::string what = reported ? ""
-                                        : absl::StrCat(operation.name, writes ? " writes " : " reads ",
-                                                       Columns(region.column, region.columns));
-      reported = reported || Check(warp, inst, region, writes, what);
-      if (checked_) Remember(warp, inst, region, writes);
+      const std::string what =
+          reported ? ""
+                   : absl::StrCat(operation.name, writes ? " writes " : " reads ",
+                                  Columns(region.column, region.columns), own ? "" : " of the pair's other block");
+      reported =
+          reported || (own ? Check(warp, inst, region, writes, what) : MeetsTransfer(warp, inst, region, writes, what));
+      if (own) Remember(warp, inst, region, writes);
     }
   }
-  if (operations_.size() >= kMostUnderWay) Finish(warp.block(), operations_.front().where.thread, finished_ + 1);
+}
+
+void TensorUnit::Issue(Warp& warp, const Inst& inst, TensorOperation operation) {
+  if (checked_) CheckOperation(warp, inst, operation);
+  if (checked_ && operation.of_pair) Of(*peer_).CheckOperation(warp, inst, operation);
+  if (operations_.size() >= kMostUnderWay) Finish(operations_.front().where.thread, finished_ + 1);
   operations_.push_back(std::move(operation));
 }
 
-void TensorUnit::Finish(Block& block, uint32_t thread, uint64_t count) {
+void TensorUnit::Finish(uint32_t thread, uint64_t count) {
   for (uint64_t i = finished_; i < count && i - finished_ < operations_.size(); ++i) {
     TensorOperation& operation = operations_[i - finished_];
     if (operation.run == nullptr || operation.where.thread != thread) continue;
-    operation.run(block, *memory_);
+    operation.run();
     operation.run = nullptr;
   }
   while (!operations_.empty() && operations_.front().run == nullptr) {

@@ -12,7 +12,7 @@ constexpr uint32_t kPiece = 16;
 }  // namespace
 
 void WgmmaGroups::NoteRead(Warp& warp, const Inst& inst, uint32_t offset) {
-  NoteUnitRead(warp, inst, 0, offset, kPiece);
+  NoteUnitRead(warp, inst, 0, warp.block(), offset, kPiece);
   Of(warp).open.push_back({offset, &inst});
 }
 

@@ -79,6 +79,13 @@ SASSAY_PTX void tma_load_multicast(void* shared, const CUtensorMap* map, uint64_
              ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, ", "], [%2], %3;",
              "r"(smem_addr(shared)), "l"(map), "r"(smem_addr(bar)), "h"(blocks));
 }
+// sm_100a: its bytes count on the barrier at the place of `bar` in the even block of this block's pair.
+template <typename... Coordinates>
+SASSAY_PTX void tma_load_pair(void* shared, const CUtensorMap* map, uint64_t* bar, Coordinates... coordinates) {
+  SASSAY_TMA("cp.async.bulk.tensor.",
+             ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%0], [%1, ", "], [%2];",
+             "r"(smem_addr(shared)), "l"(map), "r"(mapa(bar, cluster_ctarank() & ~1u)), "n"(0));
+}
 template <typename... Coordinates>
 SASSAY_PTX void tma_prefetch(const CUtensorMap* map, Coordinates... coordinates) {
   SASSAY_TMA("cp.async.bulk.prefetch.tensor.", ".L2.global.tile [%1, ", "];", "n"(0), "l"(map), "n"(0), "n"(0));
