@@ -77,6 +77,15 @@ struct Hold {
   std::string actor;
 };
 
+// A GPU host that pulls work from this store through a front end.
+struct NodeRecord {
+  std::string name;      // with the name of its token before it: "pool/gpu-7"
+  std::string instance;  // of its process
+  std::string facts;     // sassay.v1.NodeFacts
+  absl::Time seen;       // when a front end last heard of it
+  bool draining = false;
+};
+
 // One revision of an incident with its place among all.
 struct IncidentRecord {
   uint64_t place = 0;

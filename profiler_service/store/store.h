@@ -75,7 +75,8 @@ struct Submission {
   uint64_t last_sequence = 0;  // of its events
 };
 
-// The right to run one attempt. Whoever holds the highest epoch of a submission may write about it; nobody else.
+// The right to run one attempt. Whoever holds the highest epoch of a submission, under the name that took it, may write
+// about it; nobody else.
 struct Lease {
   Submission submission;
   std::string owner;  // the process that holds it
@@ -166,7 +167,10 @@ class Store {
   virtual void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
                        Callback<absl::optional<Lease>> done) = 0;
 
-  // Appends an event of the running attempt; the store gives sequence and submission_id. ABORTED: the lease is lost.
+  // Appends an event of the running attempt; the store gives sequence and submission_id. An event that comes with a
+  // sequence asks for that place: once it is there, the same event again changes nothing and is answered alike, so that
+  // whoever lost the answer may repeat the call. ABORTED: the lease is lost. OUT_OF_RANGE: the place is taken by
+  // another event, or does not follow the last one.
   virtual void Append(const Lease& lease, sassay::v1::Event event, Callback<sassay::v1::Event> done) = 0;
 
   // Ends an attempt with its verdict, and the submission with it, unless a BadWindow overlaps the attempt: then
@@ -253,6 +257,13 @@ class Store {
 
   // What tenants have used, also for submissions that were forgotten; sorted. One tenant, or all if empty.
   virtual absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) = 0;
+
+  // Keeps a node, replacing what was kept of that name; durable when it returns.
+  virtual absl::Status PutNode(const NodeRecord& node) = 0;
+  // Forgets it, unless another instance has taken the name.
+  virtual absl::Status DropNode(absl::string_view name, absl::string_view instance) = 0;
+  // Sorted by name.
+  virtual absl::StatusOr<std::vector<NodeRecord>> Nodes() = 0;
 
   // Appends to the audit log; durable when it returns. Nothing ever changes or removes a record.
   virtual absl::Status Audit(const AuditRecord& record) = 0;

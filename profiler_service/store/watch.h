@@ -27,6 +27,10 @@ struct Changes {
   bool empty() const { return !everything && !work && !holds && !exclusions && !incidents && submissions.empty(); }
 };
 
+// Whose changes are told. A front end's nodes write through the front end: there, parts of one process have to hear of
+// each other.
+enum class Hears { kOthers, kEverybody };
+
 // Called on a thread of the store, one call after the other. It may read; it must not wait for a write.
 using Observer = std::function<void(const Changes&)>;
 

@@ -16,11 +16,25 @@ using sassay::v1::Event;
 
 // The submission if `lease` still holds it.
 absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
-  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 1 AND epoch = ?");
-  ASSIGN_OR_RETURN(const bool held, query.Bind(lease.submission.id).Bind(static_cast<int64_t>(lease.epoch)).Step());
+  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 1 AND epoch = ? AND owner = ?");
+  query.Bind(lease.submission.id).Bind(static_cast<int64_t>(lease.epoch)).Bind(lease.owner);
+  ASSIGN_OR_RETURN(const bool held, query.Step());
   if (held) return ReadSubmission(query);
   return absl::AbortedError(
       absl::StrCat("submission ", lease.submission.id, ": the lease with epoch ", lease.epoch, " is lost"));
+}
+
+// The answer to an event that asked for a place which is taken, or lies ahead.
+absl::StatusOr<Event> AppendedBefore(Db& db, const Submission& submission, Event event) {
+  const uint64_t place = event.sequence();
+  if (place <= submission.last_sequence) {
+    ASSIGN_OR_RETURN(const std::vector<Event> found, Events(db, submission.id, place - 1, 1));
+    event.set_submission_id(submission.id);
+    event.set_last(!found.empty() && found.front().last());
+    if (!found.empty() && CanonicalBytes(found.front()) == CanonicalBytes(event)) return event;
+  }
+  return absl::OutOfRangeError(absl::StrCat("submission ", submission.id, ": expected an event with sequence ",
+                                            submission.last_sequence + 1, ", got ", place));
 }
 
 absl::Status PromisedToCancel(const Submission& submission) {
@@ -178,7 +192,10 @@ absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, 
 
 absl::StatusOr<Event> Append(Db& db, const Lease& lease, Event event) {
   ASSIGN_OR_RETURN(Submission submission, Held(db, lease));
-  return AppendNext(db, submission, std::move(event));
+  if (event.sequence() == 0 || event.sequence() == submission.last_sequence + 1) {
+    return AppendNext(db, submission, std::move(event));
+  }
+  return AppendedBefore(db, submission, std::move(event));
 }
 
 absl::StatusOr<std::vector<Event>> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict,

@@ -32,6 +32,8 @@ absl::StatusOr<bool> PlaceHold(Db& db, const Hold& hold);
 absl::StatusOr<bool> LiftHold(Db& db, const std::string& gpu, const std::string& holder);
 absl::StatusOr<bool> RecordIncident(Db& db, const sassay::v1::Incident& incident);
 absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record);
+absl::StatusOr<bool> PutNode(Db& db, const NodeRecord& node);
+absl::StatusOr<bool> DropNode(Db& db, const std::string& name, const std::string& instance);
 
 // A step of the others.
 absl::Status InsertEvent(Db& db, const sassay::v1::Event& event);
@@ -51,6 +53,7 @@ absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(Db& db, absl::Time fr
 absl::StatusOr<uint64_t> LastIncident(Db& db);
 absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(Db& db, absl::string_view tenant);
 absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit);
+absl::StatusOr<std::vector<NodeRecord>> Nodes(Db& db);
 
 }  // namespace sassay::store::sql
 

@@ -1,4 +1,4 @@
-// Holds, incidents and usage.
+// Holds, incidents, usage and nodes.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +40,34 @@ absl::StatusOr<std::vector<Hold>> Holds(Db& db) {
     if (!row) return holds;
     holds.push_back({query.Text(0), query.Text(1), static_cast<sassay::v1::GpuState>(query.Int(2)), query.Text(3),
                      query.Text(4), query.Time(5), query.Text(6)});
+  }
+}
+
+absl::StatusOr<bool> PutNode(Db& db, const NodeRecord& node) {
+  RETURN_IF_ERROR(db.Prepare("INSERT INTO nodes (name, instance, facts, seen, draining) VALUES (?, ?, ?, ?, ?) ON "
+                             "CONFLICT (name) DO UPDATE SET instance = excluded.instance, facts = excluded.facts, seen "
+                             "= excluded.seen, draining = excluded.draining")
+                      .Bind(node.name)
+                      .Bind(node.instance)
+                      .BindBlob(node.facts)
+                      .Bind(node.seen)
+                      .Bind(node.draining ? 1 : 0)
+                      .Run());
+  return true;
+}
+
+absl::StatusOr<bool> DropNode(Db& db, const std::string& name, const std::string& instance) {
+  RETURN_IF_ERROR(db.Prepare("DELETE FROM nodes WHERE name = ? AND instance = ?").Bind(name).Bind(instance).Run());
+  return true;
+}
+
+absl::StatusOr<std::vector<NodeRecord>> Nodes(Db& db) {
+  Query query = db.Prepare("SELECT name, instance, facts, seen, draining FROM nodes ORDER BY name");
+  std::vector<NodeRecord> nodes;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return nodes;
+    nodes.push_back({query.Text(0), query.Text(1), query.Blob(2), query.Time(3), query.Int(4) != 0});
   }
 }
 

@@ -198,6 +198,16 @@ absl::Status SqlStore::RecordIncident(const sassay::v1::Incident& incident) {
   return Record([incident](Db& db) { return sql::RecordIncident(db, incident); }, changes);
 }
 
+absl::Status SqlStore::PutNode(const NodeRecord& node) {
+  return Record([node](Db& db) { return sql::PutNode(db, node); });
+}
+
+absl::Status SqlStore::DropNode(absl::string_view name, absl::string_view instance) {
+  return Record([name = std::string(name), instance = std::string(instance)](Db& db) {
+    return sql::DropNode(db, name, instance);
+  });
+}
+
 absl::Status SqlStore::Audit(const AuditRecord& record) {
   return Record([record](Db& db) { return sql::Audit(db, record); });
 }
@@ -267,6 +277,8 @@ absl::StatusOr<uint64_t> SqlStore::LastIncident() { return Read<uint64_t>(sql::L
 absl::StatusOr<std::vector<sassay::v1::TenantUsage>> SqlStore::Usage(absl::string_view tenant) {
   return Read<std::vector<sassay::v1::TenantUsage>>([&](Db& db) { return sql::Usage(db, tenant); });
 }
+
+absl::StatusOr<std::vector<NodeRecord>> SqlStore::Nodes() { return Read<std::vector<NodeRecord>>(sql::Nodes); }
 
 absl::StatusOr<std::vector<AuditRecord>> SqlStore::AuditLog(uint64_t after, int limit) {
   return Read<std::vector<AuditRecord>>([&](Db& db) { return sql::AuditLog(db, after, limit); });

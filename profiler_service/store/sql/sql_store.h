@@ -85,6 +85,8 @@ class SqlStore : public Store {
   absl::Status PlaceHold(const Hold& hold) override;
   absl::Status LiftHold(absl::string_view gpu, absl::string_view holder) override;
   absl::Status RecordIncident(const sassay::v1::Incident& incident) override;
+  absl::Status PutNode(const NodeRecord& node) override;
+  absl::Status DropNode(absl::string_view name, absl::string_view instance) override;
   absl::Status Audit(const AuditRecord& record) override;
 
   absl::StatusOr<absl::optional<std::string>> FindEarlier(absl::string_view tenant,
@@ -107,6 +109,7 @@ class SqlStore : public Store {
   absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(absl::Time from, uint64_t after, int limit) override;
   absl::StatusOr<uint64_t> LastIncident() override;
   absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) override;
+  absl::StatusOr<std::vector<NodeRecord>> Nodes() override;
   absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) override;
 
  private:

@@ -183,6 +183,16 @@ CREATE TABLE incidents (
 CREATE TRIGGER incidents_keep BEFORE UPDATE ON incidents BEGIN SELECT RAISE(ABORT, 'incidents are append-only'); END;
 CREATE TRIGGER incidents_stay BEFORE DELETE ON incidents BEGIN SELECT RAISE(ABORT, 'incidents are append-only'); END;
 )sql",
+    // Version 5: nodes.
+    R"sql(
+CREATE TABLE nodes (
+  name TEXT PRIMARY KEY,
+  instance TEXT NOT NULL,
+  facts BLOB NOT NULL,
+  seen INTEGER NOT NULL,
+  draining INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
 constexpr int64_t kCountsUsage = 4;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/fd.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/store/sql/echo_announcer.h"
 #include "profiler_service/store/sql/operations.h"
 #include "profiler_service/store/sql/sql_store.h"
 #include "profiler_service/store/sqlite/sqlite_db.h"
@@ -39,13 +40,14 @@ struct FileLock {
 
 class SqliteStore : private FileLock, public sql::SqlStore {
  public:
-  SqliteStore(UniqueFd lock, std::unique_ptr<sql::Db> writer, std::vector<std::unique_ptr<sql::Db>> readers)
-      : FileLock{std::move(lock)}, SqlStore(std::move(writer), std::move(readers), kAtOnce, nullptr) {}
+  SqliteStore(UniqueFd lock, std::unique_ptr<sql::Db> writer, std::vector<std::unique_ptr<sql::Db>> readers,
+              std::unique_ptr<sql::Announcer> announcer)
+      : FileLock{std::move(lock)}, SqlStore(std::move(writer), std::move(readers), kAtOnce, std::move(announcer)) {}
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path, Hears hears) {
   ASSIGN_OR_RETURN(UniqueFd lock, LockForThisProcess(path + ".lock"));
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteDb> writer, SqliteDb::Open(path));
   // What tenants submitted is nobody else's on this machine; SQLite's other files take the mode over.
@@ -54,7 +56,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path) 
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteDb> reader, SqliteDb::Open(path));
   std::vector<std::unique_ptr<sql::Db>> readers;
   readers.push_back(std::move(reader));
-  return std::make_unique<SqliteStore>(std::move(lock), std::move(writer), std::move(readers));
+  std::unique_ptr<sql::Announcer> announcer;
+  if (hears == Hears::kEverybody) announcer = std::make_unique<sql::EchoAnnouncer>(nullptr);
+  return std::make_unique<SqliteStore>(std::move(lock), std::move(writer), std::move(readers), std::move(announcer));
 }
 
 absl::StatusOr<std::vector<AuditRecord>> ReadAuditLog(const std::string& path, uint64_t after, int limit) {

@@ -99,6 +99,11 @@ class ForwardingStore : public Store {
   absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) override {
     return real_.Usage(tenant);
   }
+  absl::Status PutNode(const NodeRecord& node) override { return real_.PutNode(node); }
+  absl::Status DropNode(absl::string_view name, absl::string_view instance) override {
+    return real_.DropNode(name, instance);
+  }
+  absl::StatusOr<std::vector<NodeRecord>> Nodes() override { return real_.Nodes(); }
   absl::Status Audit(const AuditRecord& record) override { return real_.Audit(record); }
   absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) override {
     return real_.AuditLog(after, limit);

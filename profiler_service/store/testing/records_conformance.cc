@@ -360,4 +360,23 @@ TEST_P(StoreConformance, IncidentsAreKeptRevisionByRevision) {
   EXPECT_EQ(*store_->LastIncident(), store_->IncidentsSince(absl::UnixEpoch(), 0, 10)->back().place);
 }
 
+TEST_P(StoreConformance, NodesAreKeptByNameAndDroppedByTheirInstanceAlone) {
+  EXPECT_THAT(*store_->Nodes(), IsEmpty());
+  ASSERT_TRUE(store_->PutNode({"pool/b", "i1", std::string("\0facts", 6), now_, false}).ok());
+  ASSERT_TRUE(store_->PutNode({"pool/a", "i2", "", now_, false}).ok());
+  ASSERT_TRUE(store_->PutNode({"pool/b", "i3", "new", now_ + absl::Seconds(1), true}).ok());
+  Reopen();
+  const auto nodes = *store_->Nodes();
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].name, "pool/a");
+  EXPECT_EQ(nodes[1].instance, "i3");
+  EXPECT_EQ(nodes[1].facts, "new");
+  EXPECT_EQ(nodes[1].seen, now_ + absl::Seconds(1));
+  EXPECT_TRUE(nodes[1].draining);
+  ASSERT_TRUE(store_->DropNode("pool/b", "i1").ok());
+  EXPECT_EQ(store_->Nodes()->size(), 2u);
+  ASSERT_TRUE(store_->DropNode("pool/b", "i3").ok());
+  EXPECT_EQ(store_->Nodes()->size(), 1u);
+}
+
 }  // namespace sassay::store

@@ -194,6 +194,41 @@ TEST_P(StoreConformance, ALostLeaseCannotWrite) {
   EXPECT_TRUE(Finish(*fresh, sassay::v1::VERDICT_STATUS_CORRECT).ok());
 }
 
+TEST_P(StoreConformance, WhoseNameIsNotTheOwnersCannotWrite) {
+  const std::string id = Accept("ann", "r1");
+  Lease lease = *Acquire("first");
+  const std::string owner = lease.owner;
+  lease.owner += "x";
+  EXPECT_TRUE(absl::IsAborted(Append(lease).status()));
+  EXPECT_TRUE(absl::IsAborted(Return(lease, Ended::kStopped).status()));
+  EXPECT_TRUE(absl::IsAborted(Finish(lease, sassay::v1::VERDICT_STATUS_CORRECT).status()));
+  EXPECT_THAT(*store_->Renew({lease}, now_ + absl::Hours(1)), ElementsAre(Renewal::kLost));
+  lease.owner = owner;
+  EXPECT_TRUE(Finish(lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+}
+
+TEST_P(StoreConformance, AnEventThatAsksForItsPlaceIsAppendedOnce) {
+  const std::string id = Accept("ann", "r1");
+  const Lease lease = *Acquire();
+  EXPECT_EQ(lease.submission.last_sequence, 1u);
+  const auto append = [&](uint64_t place, sassay::v1::Stage stage) {
+    Event event;
+    event.set_sequence(place);
+    event.mutable_stage_started()->set_stage(stage);
+    return Await<Event>([&](Callback<Event> done) { store_->Append(lease, event, std::move(done)); });
+  };
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    const auto appended = append(2, sassay::v1::STAGE_EVALUATE);
+    ASSERT_TRUE(appended.ok()) << appended.status();
+    EXPECT_EQ(appended->sequence(), 2u);
+    EXPECT_EQ(appended->submission_id(), id);
+  }
+  EXPECT_TRUE(absl::IsOutOfRange(append(2, sassay::v1::STAGE_SANITIZE).status())) << "another event has the place";
+  EXPECT_TRUE(absl::IsOutOfRange(append(4, sassay::v1::STAGE_SANITIZE).status())) << "it would leave a gap";
+  ASSERT_TRUE(append(3, sassay::v1::STAGE_SANITIZE).ok());
+  EXPECT_EQ(store_->Events(id, 0, 10)->size(), 3u);
+}
+
 TEST_P(StoreConformance, ThereIsOneVerdict) {
   const std::string id = Accept("ann", "r1");
   const absl::optional<Lease> lease = Acquire();
