@@ -1,3 +1,6 @@
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -161,6 +164,51 @@ TEST(Age, IsReadable) {
   EXPECT_EQ(AgeText(absl::Seconds(3)), "3 s");
   EXPECT_EQ(AgeText(absl::Minutes(12)), "12 min");
   EXPECT_EQ(AgeText(absl::Minutes(125)), "2 h 5 min");
+}
+
+// A server that answers grpc.health.v1, and UNIMPLEMENTED to everything else.
+class HealthyServer {
+ public:
+  HealthyServer() {
+    grpc::EnableDefaultHealthCheckService(true);
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&control_);
+    server_ = builder.BuildAndStart();
+    grpc::EnableDefaultHealthCheckService(false);
+    address_ = absl::StrCat("127.0.0.1:", port);
+  }
+  void SetServing(bool serving) { server_->GetHealthCheckService()->SetServingStatus(serving); }
+  Said Ask(std::vector<std::string> more) const {
+    std::ostringstream out, err;
+    std::vector<std::string> arguments = {"health", "--service", address_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const int status = RunAdmin(arguments, {&out, &err, false});
+    return {status, out.str(), err.str()};
+  }
+
+ private:
+  v1::Control::Service control_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(AdminHealthTest, SaysWhetherTheServiceServes) {
+  HealthyServer server;
+  server.SetServing(true);
+  EXPECT_EQ(server.Ask({}).status, 0) << server.Ask({}).err;
+  EXPECT_EQ(nlohmann::json::parse(server.Ask({"--json"}).out)["status"], "SERVING");
+  server.SetServing(false);
+  EXPECT_EQ(server.Ask({}).status, 3);
+  EXPECT_THAT(server.Ask({}).err, HasSubstr("does not serve"));
+}
+
+TEST_F(AdminTest, HealthOfAServerWithoutThatServiceIsNoSuccess) { EXPECT_EQ(Run({"health"}).status, 1); }
+
+TEST(AdminHealthTest, HealthOfNobodyIsNoSuccess) {
+  std::ostringstream out, err;
+  EXPECT_EQ(RunAdmin({"health", "--service", "unix:/nowhere"}, {&out, &err, false}), 3);
 }
 
 }  // namespace

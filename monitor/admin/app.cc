@@ -23,6 +23,7 @@ constexpr char kFooter[] = R"(Examples:
   sassay-admin incidents --since 1h --follow
   sassay-admin usage --json
   sassay-admin canary GPU-6f3e
+  sassay-admin health --service localhost:50051 --ca-file ca.crt     for a probe: status 0 while it serves
 
 Exit status: 0 done; 1 the service cannot do that (no canary on an emulated device, the GPU is busy); 2 usage: an unknown
 command or GPU, a token that is no admin's; 3 the service did not answer, worth trying again.)";
@@ -84,6 +85,7 @@ int RunAdmin(const std::vector<std::string>& arguments, const AdminTerminal& ter
       ->group("Output");
   AddGpuCommands(root, invocation);
   AddRecordCommands(root, invocation);
+  AddHealthCommand(root, invocation);
   for (CLI::App* command : root.get_subcommands({})) command->fallthrough();
   if (arguments.empty()) {
     *terminal.err << root.help();

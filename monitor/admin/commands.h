@@ -40,6 +40,8 @@ absl::StatusOr<std::string> FindGpu(const ControlClient& client, const std::stri
 
 void AddGpuCommands(CLI::App& root, AdminInvocation& invocation);
 void AddRecordCommands(CLI::App& root, AdminInvocation& invocation);
+// For probes of orchestrators that cannot speak gRPC over TLS themselves.
+void AddHealthCommand(CLI::App& root, AdminInvocation& invocation);
 
 }  // namespace sassay::monitor
 
