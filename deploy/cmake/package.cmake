@@ -33,7 +33,9 @@ install(DIRECTORY common/workload/definitions DESTINATION share/sassay FILES_MAT
 install(FILES agent/capture/devices/device_table.json DESTINATION share/sassay/devices)
 # Made by deploy/package.sh; without them kernels of vendor libraries are known by name alone.
 install(DIRECTORY ${CMAKE_BINARY_DIR}/vendor_kernels DESTINATION share/sassay OPTIONAL FILES_MATCHING PATTERN *.list)
-install(DIRECTORY deploy/grafana deploy/prometheus deploy/systemd DESTINATION share/sassay/deploy PATTERN __pycache__ EXCLUDE)
+# Not what deploy/compose/setup.sh has made here.
+install(DIRECTORY deploy/compose deploy/grafana deploy/kubernetes deploy/prometheus deploy/systemd DESTINATION share/sassay/deploy
+  PATTERN __pycache__ EXCLUDE PATTERN secrets EXCLUDE PATTERN state EXCLUDE PATTERN .env EXCLUDE PATTERN .gitignore EXCLUDE)
 install(FILES docs/metrics.md docs/operations.md DESTINATION share/sassay/docs)
 install(DIRECTORY agent/examples DESTINATION share/sassay FILES_MATCHING PATTERN *.cu PATTERN *.cuh PATTERN *.md)
 
