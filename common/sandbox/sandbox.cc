@@ -324,7 +324,8 @@ SandboxSupport Probe() {
       absl::StrCat("a sandbox does not start here (", failure, "). User namespaces and seccomp must be allowed: check ",
                    "sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
                    "kernel.apparmor_restrict_unprivileged_userns; ",
-                   "in a container, its seccomp profile");
+                   "in a container, its seccomp profile, and that nothing in its /proc is hidden ",
+                   "(docker: systempaths=unconfined; Kubernetes: procMount: Unmasked)");
   return support;
 }
 

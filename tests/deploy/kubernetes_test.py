@@ -5,6 +5,7 @@
 """
 import argparse
 import copy
+import functools
 import importlib.util
 import json
 import pathlib
@@ -34,6 +35,12 @@ CUSTOM = {"ServiceMonitor": "service_monitor", "PodMonitor": "pod_monitor", "Pro
 
 
 def rendered(folder):
+    """A copy, which a test may change."""
+    return copy.deepcopy(composed(folder))
+
+
+@functools.lru_cache(maxsize=None)
+def composed(folder):
     return kustomize.render((ARGUMENTS.sources / "deploy/kubernetes" / folder).resolve())
 
 
@@ -144,7 +151,7 @@ class RelationsTest(unittest.TestCase):
 
     def test_each_check_notices_what_it_is_for(self):
         for check, kind, named, path, value in BREAKS:
-            objects = copy.deepcopy(rendered("overlays/example"))
+            objects = rendered("overlays/example")
             item = next(o for o in objects if o["kind"] == kind and o["metadata"]["name"] == named)
             change(item, path, value)
             with self.subTest(check=check.__name__, path=path, value=value):

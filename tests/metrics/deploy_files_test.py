@@ -4,6 +4,7 @@
     deploy_files_test.py --sources DIR [--promtool PROGRAM]      exit status 77: skipped, with the reason
 """
 import argparse
+import contextlib
 import importlib.util
 import json
 import pathlib
@@ -47,14 +48,45 @@ class RulesTest(unittest.TestCase):
 
 
 class UnitsTest(unittest.TestCase):
+    # What `systemd-analyze security` says at most, of 10: a front end runs nothing of strangers and can be shut in; the others reach GPUs, and
+    # the service makes sandboxes.
+    EXPOSURE = {"sassay-frontend": 1.5, "sassay-monitor": 4.5, "sassay-profiler": 5.5}
+
     def test_systemd_accepts_the_units(self):
+        with self.units() as folder:
+            for unit in pathlib.Path(folder).glob("*.service"):
+                self.assertEqual(self.verified(unit), (0, ""), unit.name)
+
+    def test_a_mistake_in_a_unit_or_beside_it_is_noticed(self):
+        for name in ("sassay-frontend.service", "sassay-profiler.service.d/node.conf"):
+            with self.units() as folder:
+                broken = pathlib.Path(folder) / name
+                broken.write_text(broken.read_text().replace("[Service]", "[Service]\nKillMod=mixed"))
+                unit = pathlib.Path(folder) / name.split(".d/")[0]
+                self.assertIn("KillMod", self.verified(unit)[1])
+
+    def test_units_are_no_more_exposed_than_they_must_be(self):
+        units = {p.stem: p for p in (ARGUMENTS.sources / "deploy/systemd").glob("*.service")}
+        self.assertEqual(set(units), set(self.EXPOSURE))
+        for name, unit in units.items():
+            for limit, expected in ((self.EXPOSURE[name], 0), (self.EXPOSURE[name] - 1, 1)):
+                ran = subprocess.run(["systemd-analyze", "security", "--offline=true", f"--threshold={round(10 * limit)}", "--no-pager", str(unit)],
+                                     capture_output=True, text=True)
+                self.assertEqual(ran.returncode, expected, f"{name} and {limit}: {ran.stdout[-200:]}")
+
+    @contextlib.contextmanager
+    def units(self):
+        """A copy of deploy/systemd whose programs are there."""
         with tempfile.TemporaryDirectory() as folder:
-            for unit in (ARGUMENTS.sources / "deploy/systemd").glob("*.service"):
-                text = re.sub(r"/opt/sassay/bin/[\w-]+", "/bin/true", unit.read_text())
-                copied = pathlib.Path(folder) / unit.name
-                copied.write_text(text)
-                ran = subprocess.run(["systemd-analyze", "verify", "--man=no", str(copied)], capture_output=True, text=True)
-                self.assertEqual((ran.returncode, ran.stdout + ran.stderr), (0, ""), unit.name)
+            shutil.copytree(ARGUMENTS.sources / "deploy/systemd", folder, dirs_exist_ok=True)
+            for path in pathlib.Path(folder).rglob("*"):
+                if path.suffix in (".service", ".conf"):
+                    path.write_text(re.sub(r"/opt/sassay/bin/[\w-]+", "/bin/true", path.read_text()))
+            yield folder
+
+    def verified(self, unit):
+        ran = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+        return ran.returncode, ran.stdout + ran.stderr
 
 
 class DashboardsTest(unittest.TestCase):
