@@ -36,7 +36,8 @@ install(DIRECTORY ${CMAKE_BINARY_DIR}/vendor_kernels DESTINATION share/sassay OP
 # Not what deploy/compose/setup.sh has made here.
 install(DIRECTORY deploy/compose deploy/grafana deploy/kubernetes deploy/prometheus deploy/systemd DESTINATION share/sassay/deploy
   PATTERN __pycache__ EXCLUDE PATTERN secrets EXCLUDE PATTERN state EXCLUDE PATTERN .env EXCLUDE PATTERN .gitignore EXCLUDE)
-install(FILES docs/metrics.md docs/operations.md DESTINATION share/sassay/docs)
+install(FILES docs/metrics.md docs/operations.md docs/trust_model.md DESTINATION share/sassay/docs)
+install(DIRECTORY docs/cluster DESTINATION share/sassay/docs)
 install(DIRECTORY agent/examples DESTINATION share/sassay FILES_MATCHING PATTERN *.cu PATTERN *.cuh PATTERN *.md)
 
 set(CPACK_GENERATOR TGZ)

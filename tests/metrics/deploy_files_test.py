@@ -41,6 +41,12 @@ class RulesTest(unittest.TestCase):
         page = (ARGUMENTS.sources / "docs/operations.md").read_text()
         self.assertEqual(set(re.findall(r"^### (Sassay\w+)$", page, re.MULTILINE)), set(queries.alerts()))
 
+    def test_the_page_for_clusters_speaks_of_alerts_that_there_are(self):
+        page = (ARGUMENTS.sources / "docs/cluster/runbooks.md").read_text()
+        named = set(re.findall(r"Sassay[A-Z]\w+", page))
+        self.assertTrue(named)
+        self.assertLessEqual(named, set(queries.alerts()))
+
     def test_rules_ask_for_metrics_that_exist(self):
         known = queries.documented_metrics() | set(queries.recordings()) | {"up"}
         for name, expr in {**queries.alerts(), **queries.recordings()}.items():
