@@ -10,10 +10,12 @@ build_packages=(
   g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
   libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev prometheus-cpp-dev
-  libsqlite3-dev libcurl4-openssl-dev libseccomp-dev libdw-dev libffi-dev libssl-dev libpugixml-dev libcsv-dev
+  libsqlite3-dev libpq-dev libcurl4-openssl-dev libseccomp-dev libdw-dev libffi-dev libssl-dev libpugixml-dev libcsv-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   bubblewrap binutils openssl patchelf
 )
+# The server is for the tests of the store that a cluster shares. Its package would make a database and start it with the machine.
+server_packages=(postgresql-15)
 # CUDA parts for machines without a toolkit, from PyPI, pinned to the driver generation of the lab (13.0).
 cuda_wheels=(
   nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96
@@ -71,6 +73,7 @@ log=$(mktemp)
 trap 'rm -f "$known" "$log"' EXIT
 
 mapfile -t packages < <(missing_packages "${build_packages[@]}")
+mapfile -t servers < <(missing_packages "${server_packages[@]}")
 wheels=("${tool_wheels[@]}")
 has_toolkit || wheels+=("${cuda_wheels[@]}")
 if [[ -e /dev/nvidiactl ]]; then
@@ -84,6 +87,7 @@ prometheus=
 [[ -x .venv/prometheus/prometheus ]] || command -v prometheus >/dev/null || prometheus=missing
 
 if [[ ${1:-} == --check ]]; then
+  packages+=("${servers[@]}")
   [[ ${#packages[@]} -eq 0 ]] || echo "missing Debian packages: ${packages[*]}"
   [[ ${#wheels[@]} -eq 0 ]] || echo "missing Python wheels in .venv: ${wheels[*]}"
   [[ -z $prometheus ]] || echo "missing in .venv: prometheus"
@@ -99,22 +103,28 @@ quietly() {
   fi
 }
 
-if [[ ${#packages[@]} -gt 0 ]]; then
+if [[ ${#packages[@]} -gt 0 || ${#servers[@]} -gt 0 ]]; then
   command -v apt-get >/dev/null || {
-    echo "install_dependencies: needs apt-get (Debian 12 or a relative), or install by hand: ${packages[*]}" >&2
+    echo "install_dependencies: needs apt-get (Debian 12 or a relative), or install by hand: ${packages[*]} ${servers[*]}" >&2
     exit 1
   }
   as_root=()
   if [[ $(id -u) -ne 0 ]]; then
     command -v sudo >/dev/null || {
-      echo "install_dependencies: run as root or install sudo; missing: ${packages[*]}" >&2
+      echo "install_dependencies: run as root or install sudo; missing: ${packages[*]} ${servers[*]}" >&2
       exit 1
     }
     as_root=(sudo)
   fi
-  echo "installing ${#packages[@]} Debian packages: ${packages[*]}" >&2
+  echo "installing $((${#packages[@]} + ${#servers[@]})) Debian packages: ${packages[*]} ${servers[*]}" >&2
   quietly "${as_root[@]}" apt-get update -qq
-  quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
+  install() { quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; }
+  [[ ${#packages[@]} -eq 0 ]] || install "${packages[@]}"
+  if [[ ${#servers[@]} -gt 0 ]]; then
+    install postgresql-common
+    quietly "${as_root[@]}" sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
+    install "${servers[@]}"
+  fi
 fi
 
 if [[ ${#wheels[@]} -gt 0 ]]; then

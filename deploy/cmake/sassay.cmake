@@ -68,10 +68,11 @@ function(sassay_binary name)
   add_dependencies(programs ${name})
 endfunction()
 
-# sassay_test(x_test SOURCES x_test.cc DEPS t … [LABELS gpu grpc slow]): one GoogleTest program, found test by test. Those labelled
-# `gpu` travel with the package's component gpu_tests.
+# sassay_test(x_test SOURCES x_test.cc DEPS t … [LABELS gpu grpc slow] [WHOLE]): one GoogleTest program, found test by test; with WHOLE
+# it runs once, for tests that share something that takes long to start. Those labelled `gpu` travel with the package's component
+# gpu_tests.
 function(sassay_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_SOURCES)
     set(ARG_SOURCES ${name}.cc)
   endif()
@@ -93,6 +94,12 @@ function(sassay_test name)
     install(TARGETS ${name} RUNTIME_DEPENDENCY_SET sassay_gpu_tests
       RUNTIME DESTINATION tests COMPONENT gpu_tests EXCLUDE_FROM_ALL)
     add_dependencies(gpu_tests ${name})
+  endif()
+  if(ARG_WHOLE)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
+      "SASSAY_TEST_BIN=${CMAKE_BINARY_DIR}/bin;SASSAY_TEST_SOURCE=${PROJECT_SOURCE_DIR};${ARG_ENVIRONMENT}")
+    return()
   endif()
   include(GoogleTest)
   # Discovery expands these lists three times before they become properties (CMake 3.25): seven backslashes survive that.

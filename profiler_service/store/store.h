@@ -150,7 +150,8 @@ class Store {
   // Whether other processes may use the same database: then leases that nobody here holds may be somebody else's, and
   // only those that have expired may be taken back.
   virtual bool shared() const = 0;
-  // Tells `observer` what other processes change, from now on. A store of one process never calls it.
+  // Tells `observer` what other processes change. A first call with `everything` says from when on nothing is missed. A
+  // store of one process never calls it.
   virtual std::unique_ptr<Watch> Observe(Observer observer) = 0;
 
   // Accepts a submission and appends its Accepted event. The same tenant, request_id and content again answers with the

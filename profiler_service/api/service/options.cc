@@ -65,7 +65,10 @@ void AddPlaces(CLI::App& app, ServiceOptions& options) {
                  "auto, cuda:0,1 or emulated:sm_90a (sm_100a), which may be repeated for several")
       ->capture_default_str();
   app.add_option("--state", options.state, "Directory for everything that must survive")->capture_default_str();
-  app.add_option("--store", options.store, "Database: sqlite:FILE [sqlite:STATE/sassay.db]");
+  app.add_option(
+      "--store", options.store,
+      "Database: sqlite:FILE, or postgres://USER@HOST/DATABASE with libpq's parameters (sslmode=verify-full, "
+      "passfile=FILE; no password here) [sqlite:STATE/sassay.db]");
   app.add_option("--metrics", options.metrics, "Address and port for Prometheus; empty for none")
       ->capture_default_str();
   app.add_option("--workloads", options.workloads,

@@ -13,7 +13,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/proto_json.h"
 #include "common/base/scratch.h"
@@ -29,7 +28,7 @@
 #include "profiler_service/api/service/server.h"
 #include "profiler_service/api/service/start_pipeline.h"
 #include "profiler_service/pipeline/service_pipeline.h"
-#include "profiler_service/store/sqlite/sqlite_store.h"
+#include "profiler_service/store/open_store.h"
 #include "profiler_service/telemetry/hub.h"
 #include "profiler_service/verdict/verdict.h"
 #include "spdlog/spdlog.h"
@@ -80,6 +79,7 @@ absl::Status Announce(const ServiceOptions& options, const Server& server) {
 
 absl::Status Serve(const ServiceOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
+  RETURN_IF_ERROR(store::CheckStoreAddress(options.store));
   CatchFatalSignals();
   CatchStopSignals(SecondStopSignal::kExitsAtOnce, 1);
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));
@@ -120,11 +120,9 @@ absl::Status ListTokens(const CommandLine& line) {
 }
 
 absl::Status PrintAuditLog(const CommandLine& line) {
-  absl::string_view path = line.options.store;
-  if (!absl::ConsumePrefix(&path, "sqlite:")) return absl::InvalidArgumentError("--store: expected sqlite:FILE");
   for (uint64_t after = line.audit_after;;) {
     ASSIGN_OR_RETURN(const std::vector<store::AuditRecord> records,
-                     store::ReadAuditLog(std::string(path), after, kAuditPage));
+                     store::ReadAuditLogOf(line.options.store, after, kAuditPage));
     if (records.empty()) return absl::OkStatus();
     after = records.back().sequence;
     for (const store::AuditRecord& record : records) {

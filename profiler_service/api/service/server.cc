@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
@@ -25,7 +24,7 @@
 #include "profiler_service/api/ports/profiler_port.h"
 #include "profiler_service/api/service/metrics.h"
 #include "profiler_service/queue/dispatcher.h"
-#include "profiler_service/store/sqlite/sqlite_store.h"
+#include "profiler_service/store/open_store.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::api {
@@ -40,12 +39,6 @@ constexpr absl::Duration kHousekeeping = absl::Minutes(10);
 constexpr int kTrimAtOnce = 20;
 constexpr auto kCallsEndWithin = std::chrono::seconds(1);
 constexpr int kClientPingMilliseconds = 10'000;
-
-absl::StatusOr<std::unique_ptr<store::Store>> OpenStore(const std::string& address) {
-  absl::string_view path = address;
-  if (absl::ConsumePrefix(&path, "sqlite:") && !path.empty()) return store::OpenSqliteStore(std::string(path));
-  return absl::InvalidArgumentError(absl::StrCat("--store: this version knows sqlite:FILE, got '", address, "'"));
-}
 
 absl::StatusOr<std::unique_ptr<TokenRegistry>> OpenTokens(const ServiceOptions& options) {
   if (!options.token_file.empty()) {
@@ -291,7 +284,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& opti
                                                       JobRunner& runner, const WorkloadCatalog& catalog,
                                                       ServiceFacts facts) {
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(auto store, OpenStore(options.store));
+  ASSIGN_OR_RETURN(auto store, store::OpenStore(options.store));
   ASSIGN_OR_RETURN(auto blobs, store::BlobStore::Open(state.path() / "blobs", options.blobs));
   ASSIGN_OR_RETURN(auto tokens, OpenTokens(options));
   std::unique_ptr<Server> server(new Server(std::make_unique<Parts>(

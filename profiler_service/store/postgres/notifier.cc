@@ -1,0 +1,212 @@
+#include "profiler_service/store/postgres/notifier.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "spdlog/spdlog.h"
+
+namespace sassay::store::postgres {
+namespace {
+
+constexpr size_t kLongestPayload = 7900;
+// More than this is found faster by looking at all that one watches.
+constexpr size_t kMostSubmissions = 1000;
+
+}  // namespace
+
+void MergeChanges(const Changes& changes, Changes& into) {
+  into.everything |= changes.everything;
+  into.work |= changes.work;
+  into.holds |= changes.holds;
+  into.exclusions |= changes.exclusions;
+  into.incidents |= changes.incidents;
+  for (const std::string& id : changes.submissions) {
+    const auto same = std::find(into.submissions.rbegin(), into.submissions.rend(), id);
+    if (same == into.submissions.rend()) into.submissions.push_back(id);
+  }
+  if (into.submissions.size() <= kMostSubmissions) return;
+  into.submissions.clear();
+  into.everything = true;
+}
+
+std::string EncodeChanges(const Changes& changes) {
+  nlohmann::json payload = {{"w", changes.work},
+                            {"h", changes.holds},
+                            {"x", changes.exclusions},
+                            {"i", changes.incidents},
+                            {"e", changes.everything}};
+  if (!changes.everything) payload["s"] = changes.submissions;
+  std::string text = payload.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text.size() <= kLongestPayload ? text : R"({"e":true})";
+}
+
+Changes DecodeChanges(absl::string_view payload) {
+  Changes changes;
+  const auto parsed = nlohmann::json::parse(payload.begin(), payload.end(), nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) {
+    changes.everything = true;
+    return changes;
+  }
+  const auto says = [&](const char* key) {
+    const auto found = parsed.find(key);
+    return found != parsed.end() && found->is_boolean() && found->get<bool>();
+  };
+  changes.everything = says("e");
+  changes.work = says("w");
+  changes.holds = says("h");
+  changes.exclusions = says("x");
+  changes.incidents = says("i");
+  const auto submissions = parsed.find("s");
+  if (submissions == parsed.end() || !submissions->is_array()) return changes;
+  for (const auto& id : *submissions) {
+    if (id.is_string()) changes.submissions.push_back(id.get<std::string>());
+  }
+  return changes;
+}
+
+class Notifier::Registration : public Watch {
+ public:
+  Registration(Notifier& notifier, uint64_t number) : notifier_(notifier), number_(number) {}
+  ~Registration() override {
+    absl::MutexLock lock(&notifier_.observers_mutex_);
+    notifier_.observers_.erase(number_);
+  }
+
+ private:
+  Notifier& notifier_;
+  const uint64_t number_;
+};
+
+Notifier::Notifier(std::string uri, const Times& times)
+    : uri_(std::move(uri)), times_(times), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { Loop(); }) {}
+
+Notifier::~Notifier() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  WakeUp();
+  thread_.join();
+}
+
+bool Notifier::stopping() const {
+  absl::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void Notifier::WakeUp() {
+  const uint64_t one = 1;
+  // Full means that it will wake up in any case.
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
+}
+
+std::unique_ptr<Watch> Notifier::Observe(Observer observer) {
+  absl::MutexLock lock(&observers_mutex_);
+  const uint64_t number = next_observer_++;
+  observers_.emplace(number, std::move(observer));
+  newcomer_ = true;
+  WakeUp();
+  return std::make_unique<Registration>(*this, number);
+}
+
+void Notifier::Announce(const Changes& changes) {
+  bool first;
+  {
+    absl::MutexLock lock(&mutex_);
+    first = pending_.empty();
+    MergeChanges(changes, pending_);
+  }
+  if (first) WakeUp();
+}
+
+void Notifier::Loop() {
+  look_at_ = absl::Now() + times_.look_anyway;
+  while (!stopping()) {
+    TryToListen();
+    SendWhatIsDue();
+    HearWhatHasCome();
+    LookAnyway();
+    WaitForSomething(NextDue());
+  }
+  last_sent_ = absl::InfinitePast();
+  SendWhatIsDue();
+}
+
+// What was announced to nobody while there was no session is unknown.
+void Notifier::TryToListen() {
+  if (connection_ != nullptr && !connection_->lost()) return;
+  if (absl::Now() < next_try_) return;
+  if (connection_ != nullptr) spdlog::warn("the session that hears of other processes' changes is lost");
+  connection_ = nullptr;
+  next_try_ = absl::Now() + times_.between_tries;
+  auto connection = Connection::Open(uri_, "profiler-service notifier");
+  if (!connection.ok() || !(*connection)->Execute("SET synchronous_commit = off; LISTEN sassay_changes").ok()) return;
+  connection_ = *std::move(connection);
+  if (!connection_->Prepare("notify", "SELECT pg_notify('sassay_changes', $1)").ok()) return;
+  look_at_ = absl::InfinitePast();
+}
+
+absl::Time Notifier::NextDue() const {
+  const bool listening = connection_ != nullptr && !connection_->lost();
+  absl::Time due = std::min(look_at_, listening ? absl::InfiniteFuture() : next_try_);
+  absl::MutexLock lock(&mutex_);
+  if (listening && !pending_.empty()) due = std::min(due, last_sent_ + times_.gather);
+  return due;
+}
+
+void Notifier::WaitForSomething(absl::Time until) {
+  pollfd descriptors[] = {{wake_.get(), POLLIN, 0}, {-1, POLLIN, 0}};
+  if (connection_ != nullptr && !connection_->lost()) descriptors[1].fd = connection_->socket();
+  const absl::Duration left = std::max(absl::ZeroDuration(), absl::Ceil(until - absl::Now(), absl::Milliseconds(1)));
+  poll(descriptors, 2, static_cast<int>(absl::ToInt64Milliseconds(std::min(left, times_.look_anyway))));
+  uint64_t count;
+  [[maybe_unused]] const ssize_t drained = read(wake_.get(), &count, sizeof count);
+}
+
+void Notifier::SendWhatIsDue() {
+  if (connection_ == nullptr || connection_->lost() || absl::Now() < last_sent_ + times_.gather) return;
+  Changes changes;
+  {
+    absl::MutexLock lock(&mutex_);
+    std::swap(changes, pending_);
+  }
+  if (changes.empty()) return;
+  last_sent_ = absl::Now();
+  if (connection_->Run("notify", {{EncodeChanges(changes), true}}).ok()) return;
+  absl::MutexLock lock(&mutex_);
+  MergeChanges(changes, pending_);
+}
+
+void Notifier::HearWhatHasCome() {
+  if (connection_ == nullptr || connection_->lost()) return;
+  const auto payloads = connection_->TakeNotifications();
+  if (!payloads.ok() || payloads->empty()) return;
+  Changes heard;
+  for (const std::string& payload : *payloads) MergeChanges(DecodeChanges(payload), heard);
+  Tell(heard);
+}
+
+void Notifier::LookAnyway() {
+  const absl::Time now = absl::Now();
+  const bool newcomer = connection_ != nullptr && newcomer_.exchange(false);
+  if (now < look_at_ && !newcomer) return;
+  look_at_ = now + times_.look_anyway;
+  Changes changes;
+  changes.everything = true;
+  Tell(changes);
+}
+
+void Notifier::Tell(const Changes& changes) {
+  absl::MutexLock lock(&observers_mutex_);
+  for (const auto& [number, observer] : observers_) observer(changes);
+}
+
+}  // namespace sassay::store::postgres

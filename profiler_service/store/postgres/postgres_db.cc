@@ -1,0 +1,232 @@
+#include "profiler_service/store/postgres/postgres_db.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/random.h"
+#include "common/base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "profiler_service/store/postgres/locks.h"
+#include "profiler_service/store/sql/rows.h"
+
+namespace sassay::store::postgres {
+namespace {
+
+#define SASSAY_COUNT_IN_SLOT "ON CONFLICT (tenant, slot) DO UPDATE SET "
+
+constexpr sql::Dialect kDialect = {
+    nullptr,
+    "INSERT INTO tenant_slots AS t (verdicts, gpu_ns, tenant, slot) VALUES (1, ?, ?, my_slot()) " SASSAY_COUNT_IN_SLOT
+    "verdicts = t.verdicts + 1, gpu_ns = t.gpu_ns + excluded.gpu_ns",
+    "INSERT INTO tenant_slots AS t (lost_attempts, lost_gpu_ns, tenant, slot) VALUES (1, ?, ?, "
+    "my_slot()) " SASSAY_COUNT_IN_SLOT
+    "lost_attempts = t.lost_attempts + 1, lost_gpu_ns = t.lost_gpu_ns + excluded.lost_gpu_ns",
+    "INSERT INTO tenant_slots AS t (verdicts, gpu_ns, excluded_verdicts, excluded_gpu_ns, tenant, slot) VALUES (-1, "
+    "-(?1::bigint), 1, ?1, ?2, my_slot()) " SASSAY_COUNT_IN_SLOT
+    "verdicts = t.verdicts - 1, gpu_ns = t.gpu_ns + excluded.gpu_ns, excluded_verdicts = t.excluded_verdicts + 1, "
+    "excluded_gpu_ns = t.excluded_gpu_ns + excluded.excluded_gpu_ns",
+    "INSERT INTO tenant_slots AS t (last_turn, tenant, slot) VALUES (nextval('turns'), ?, "
+    "my_slot()) " SASSAY_COUNT_IN_SLOT "last_turn = excluded.last_turn",
+    // Rows that another transaction is taking are taken.
+    SASSAY_SELECT_SUBMISSION
+    "WHERE tenant = ? AND state = 0 AND queue_deadline > ? ORDER BY place LIMIT 1 FOR UPDATE OF submissions SKIP "
+    "LOCKED",
+    SASSAY_SELECT_PROGRESS "WHERE id = ANY (ARRAY (SELECT json_array_elements_text(?::json)))",
+};
+
+constexpr absl::Duration kBetweenTries = absl::Milliseconds(50);
+
+}  // namespace
+
+std::string WithDollars(const char* sql) {
+  std::string text;
+  int highest = 0;
+  for (const char* at = sql; *at != '\0'; ++at) {
+    if (*at != '?') {
+      text += *at;
+      continue;
+    }
+    const bool numbered = std::isdigit(static_cast<unsigned char>(at[1])) != 0;
+    const int number = numbered ? at[1] - '0' : highest + 1;
+    if (numbered) ++at;
+    highest = std::max(highest, number);
+    absl::StrAppend(&text, "$", number);
+  }
+  return text;
+}
+
+// Runs when it is first stepped; the rows are then here.
+class PostgresStatement final : public sql::Statement {
+ public:
+  PostgresStatement(PostgresDb& db, const char* sql, size_t number)
+      : db_(db), sql_(WithDollars(sql)), name_(absl::StrCat("q", number)) {}
+
+  void BindText(int position, absl::string_view text) override { Slot(position) = {std::string(text), true}; }
+  void BindInt(int position, int64_t value) override { Slot(position) = {absl::StrCat(value), false}; }
+  void BindBlob(int position, absl::string_view bytes) override { Slot(position) = {std::string(bytes), true}; }
+
+  absl::StatusOr<bool> Step() override {
+    if (row_ < 0) {
+      ASSIGN_OR_RETURN(result_, db_.Run(*this));
+    }
+    return ++row_ < result_.rows();
+  }
+
+  int64_t Int(int column) const override { return result_.Int(row_, column); }
+  std::string Bytes(int column) const override { return result_.Bytes(row_, column); }
+
+  void Reset() override {
+    row_ = -1;
+    result_ = Result(nullptr);
+    parameters_.clear();
+  }
+
+ private:
+  friend class PostgresDb;
+  Parameter& Slot(int position) {
+    const size_t index = static_cast<size_t>(position - 1);
+    if (parameters_.size() <= index) parameters_.resize(index + 1);
+    return parameters_[index];
+  }
+
+  PostgresDb& db_;
+  const std::string sql_;
+  const std::string name_;
+  uint64_t session_ = 0;  // in which it was prepared
+  std::vector<Parameter> parameters_;
+  Result result_{nullptr};
+  int row_ = -1;
+};
+
+PostgresDb::PostgresDb(std::string uri, Role role, const Patience& patience)
+    : uri_(std::move(uri)), role_(role), patience_(patience), writer_(RandomHex(16)) {}
+
+PostgresDb::~PostgresDb() = default;
+
+absl::StatusOr<std::unique_ptr<PostgresDb>> PostgresDb::Open(const std::string& uri, Role role,
+                                                             const Patience& patience) {
+  std::unique_ptr<PostgresDb> db(new PostgresDb(uri, role, patience));
+  RETURN_IF_ERROR(db->Connect());
+  return db;
+}
+
+const sql::Dialect& PostgresDb::dialect() const { return kDialect; }
+
+sql::Statement& PostgresDb::Find(const char* sql) {
+  std::unique_ptr<PostgresStatement>& statement = statements_[sql];
+  if (statement == nullptr) statement = std::make_unique<PostgresStatement>(*this, sql, statements_.size());
+  return *statement;
+}
+
+absl::Status PostgresDb::Connect() {
+  if (connection_ != nullptr && !connection_->lost()) return absl::OkStatus();
+  connection_ = nullptr;
+  const char* application = role_ == Role::kWriter ? "profiler-service writer" : "profiler-service reader";
+  ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connection::Open(uri_, application, patience_.answer));
+  ++session_;
+  if (role_ == Role::kWriter) {
+    RETURN_IF_ERROR(BecomeWriter(*connection));
+  } else {
+    RETURN_IF_ERROR(connection->Execute("SET default_transaction_read_only = on").status());
+  }
+  connection_ = std::move(connection);
+  return absl::OkStatus();
+}
+
+// The session of a writer that was lost may live on for a while, with its slot.
+absl::Status PostgresDb::BecomeWriter(Connection& connection) {
+  RETURN_IF_ERROR(connection
+                      .Execute("SELECT set_config('sassay.slot', slot::text, false) FROM (SELECT slot FROM "
+                               "generate_series(0, 9999) AS slot WHERE pg_try_advisory_lock(" SASSAY_SLOTS
+                               ", slot) LIMIT 1) AS free")
+                      .status());
+  return connection.Execute("DELETE FROM writers WHERE seen < now() - interval '30 days'").status();
+}
+
+absl::StatusOr<Result> PostgresDb::Run(PostgresStatement& statement) {
+  RETURN_IF_ERROR(connection_ == nullptr ? absl::UnavailableError("PostgreSQL: not connected") : absl::OkStatus());
+  if (statement.session_ != session_) {
+    RETURN_IF_ERROR(connection_->Prepare(statement.name_, statement.sql_));
+    statement.session_ = session_;
+  }
+  return connection_->Run(statement.name_, statement.parameters_);
+}
+
+absl::Status PostgresDb::Execute(const char* sql) {
+  RETURN_IF_ERROR(Connect());
+  return connection_->Execute(sql).status();
+}
+
+absl::Status PostgresDb::Recover() {
+  const absl::Time deadline = absl::Now() + patience_.recover;
+  for (;;) {
+    absl::Status status = Connect();
+    if (status.ok() || absl::Now() >= deadline) return status;
+    absl::SleepFor(kBetweenTries);
+  }
+}
+
+absl::Status PostgresDb::Begin(const sql::Scope& scope) {
+  RETURN_IF_ERROR(Connect());
+  std::string sql = "BEGIN; ";
+  if (scope.durability == sql::Durability::kProcess) absl::StrAppend(&sql, "SET LOCAL synchronous_commit = off; ");
+  absl::StrAppend(&sql, "INSERT INTO writers (writer, transaction) VALUES ('", writer_, "', ", ++transaction_,
+                  ") ON CONFLICT (writer) DO UPDATE SET transaction = excluded.transaction, seen = now()");
+  if (scope.admits) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_ADMISSION);
+  if (scope.windows == sql::Windows::kRead) absl::StrAppend(&sql, "; SELECT " SASSAY_SHARE_WINDOWS);
+  if (scope.windows == sql::Windows::kWrite) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_WINDOWS);
+  RETURN_IF_ERROR(connection_->Execute(sql).status());
+  if (!scope.submissions.empty()) RETURN_IF_ERROR(LockRows(scope.submissions));
+  if (scope.records) RETURN_IF_ERROR(Prepare("SELECT " SASSAY_LOCK_RECORDS).Run());
+  return absl::OkStatus();
+}
+
+absl::Status PostgresDb::LockRows(const std::vector<std::string>& ids) {
+  return Prepare(
+             "SELECT id FROM submissions WHERE id = ANY (ARRAY (SELECT json_array_elements_text(?::json))) ORDER BY id "
+             "FOR UPDATE")
+      .Bind(nlohmann::json(ids).dump())
+      .Run();
+}
+
+absl::StatusOr<bool> PostgresDb::LockSubmissions(std::vector<std::string> ids) {
+  if (ids.empty()) return false;
+  RETURN_IF_ERROR(LockRows(ids));
+  return true;
+}
+
+absl::Status PostgresDb::LockExclusions() { return Prepare("SELECT " SASSAY_LOCK_EXCLUSIONS).Run(); }
+
+void PostgresDb::Rollback() {
+  if (connection_ != nullptr && !connection_->lost()) connection_->Execute("ROLLBACK").status().IgnoreError();
+}
+
+absl::Status PostgresDb::Commit() {
+  const absl::StatusOr<Result> result = connection_->Execute("COMMIT");
+  if (!result.ok()) return connection_->lost() ? WhatBecameOfIt() : result.status();
+  if (result->command() == "COMMIT") return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("PostgreSQL: the transaction had failed: ", result->command()));
+}
+
+absl::Status PostgresDb::WhatBecameOfIt() {
+  const absl::Time deadline = absl::Now() + patience_.look;
+  for (;;) {
+    if (Connect().ok()) {
+      sql::Query query = Prepare("SELECT transaction FROM writers WHERE writer = ? FOR UPDATE");
+      const absl::StatusOr<bool> known = query.Bind(writer_).Step();
+      if (known.ok() && *known && query.Int(0) == transaction_) return absl::OkStatus();
+      if (known.ok()) return absl::UnavailableError("PostgreSQL: the connection was lost before the transaction ended");
+    }
+    if (absl::Now() >= deadline) {
+      return absl::UnknownError(
+          "PostgreSQL: the connection was lost while a transaction was committed; look before "
+          "you ask again");
+    }
+    absl::SleepFor(kBetweenTries);
+  }
+}
+
+}  // namespace sassay::store::postgres

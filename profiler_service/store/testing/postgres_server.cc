@@ -1,0 +1,192 @@
+#include "profiler_service/store/testing/postgres_server.h"
+
+#include <pwd.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+
+namespace sassay::store {
+namespace fs = std::filesystem;
+namespace {
+
+// Debian keeps the server's programs off the PATH, by version.
+absl::StatusOr<std::string> FindPrograms() {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& version : fs::directory_iterator("/usr/lib/postgresql", error)) {
+    folders.push_back(version.path() / "bin");
+  }
+  std::sort(folders.rbegin(), folders.rend());
+  for (const fs::path& folder : folders) {
+    if (fs::exists(folder / "initdb")) return folder.string();
+  }
+  const auto found = FindProgram("initdb");
+  if (found.ok()) return fs::path(*found).parent_path().string();
+  return absl::NotFoundError("PostgreSQL is not installed here: deploy/install_dependencies.sh installs it");
+}
+
+const passwd* OrdinaryUser() {
+  const passwd* user = getpwnam("postgres");
+  return user != nullptr ? user : getpwnam("nobody");
+}
+
+constexpr char kEmpty[] =
+    "DO $$ DECLARE names text; BEGIN SELECT string_agg('sassay.' || tablename, ', ') INTO names FROM pg_tables WHERE "
+    "schemaname = 'sassay' AND tablename <> 'schema_version'; IF names IS NOT NULL THEN EXECUTE 'TRUNCATE ' || names "
+    "|| "
+    "' RESTART IDENTITY'; END IF; END $$";
+
+}  // namespace
+
+PostgresServer::PostgresServer(TemporaryDirectory folder, std::string programs, Options options)
+    : folder_(std::move(folder)), programs_(std::move(programs)), options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<PostgresServer>> PostgresServer::Start(const Options& options) {
+  ASSIGN_OR_RETURN(const std::string programs, FindPrograms());
+  // Not below $TMPDIR: a socket's path has room for 107 bytes.
+  ASSIGN_OR_RETURN(TemporaryDirectory folder, TemporaryDirectory::Create("sassay_pg", "/tmp"));
+  if (geteuid() == 0) {
+    const passwd* user = OrdinaryUser();
+    if (user == nullptr || chown(folder.path().c_str(), user->pw_uid, user->pw_gid) != 0) {
+      return absl::FailedPreconditionError("there is no user to run PostgreSQL as");
+    }
+  }
+  std::unique_ptr<PostgresServer> server(new PostgresServer(std::move(folder), programs, options));
+  RETURN_IF_ERROR(server->MakeCluster());
+  RETURN_IF_ERROR(server->StartAgain());
+  return server;
+}
+
+absl::StatusOr<PostgresServer*> PostgresServer::OfThisProgram() {
+  static absl::StatusOr<std::unique_ptr<PostgresServer>> server = Start();
+  if (!server.ok()) return server.status();
+  return server->get();
+}
+
+PostgresServer::~PostgresServer() {
+  if (!server_.has_value()) return;
+  Continue();
+  kill(server_->pid(), SIGINT);  // "fast": sessions are ended
+  if (!server_->Wait(absl::Now() + absl::Seconds(10)).ok()) server_->Kill();
+}
+
+Command PostgresServer::CommandOf(std::vector<std::string> argv) const {
+  Command command;
+  argv[0] = absl::StrCat(programs_, "/", argv[0]);
+  if (geteuid() == 0) {
+    const passwd* user = OrdinaryUser();
+    command.argv = {"setpriv", absl::StrCat("--reuid=", user->pw_uid), absl::StrCat("--regid=", user->pw_gid),
+                    "--clear-groups"};
+  }
+  command.argv.insert(command.argv.end(), argv.begin(), argv.end());
+  command.environment = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C.UTF-8"}};
+  command.working_directory = folder_.path();
+  command.signal_at_our_death = SIGQUIT;  // ends its children, too
+  return command;
+}
+
+absl::StatusOr<std::string> PostgresServer::Feed(std::vector<std::string> argv, const std::string& input) {
+  const std::string program = argv[0];
+  ASSIGN_OR_RETURN(const ExitReport report,
+                   RunToCompletion(CommandOf(std::move(argv)), absl::Minutes(2), 8 << 20, input));
+  if (report.Succeeded()) return report.stdout_text;
+  return absl::InternalError(absl::StrCat(program, " ", DescribeExit(report), ": ", report.stderr_text));
+}
+
+absl::Status PostgresServer::MakeCluster() {
+  return Run({"initdb", "-D", Data(), "-U", "sassay", "--auth=trust", "-E", "UTF8", "--no-locale", "--no-sync"})
+      .status();
+}
+
+absl::Status PostgresServer::StartAgain() {
+  std::vector<std::string> argv = {"postgres",
+                                   "-D",
+                                   Data(),
+                                   "-c",
+                                   absl::StrCat("unix_socket_directories=", folder_.path().string()),
+                                   "-c",
+                                   "listen_addresses=",
+                                   "-c",
+                                   "max_connections=200",
+                                   "-c",
+                                   "logging_collector=on",
+                                   "-c",
+                                   absl::StrCat("log_directory=", folder_.path().string()),
+                                   "-c",
+                                   "log_filename=log"};
+  std::vector<std::string> settings = options_.settings;
+  if (!options_.durable) settings.push_back("fsync=off");
+  for (const std::string& setting : settings) argv.insert(argv.end(), {"-c", setting});
+  server_.reset();
+  ASSIGN_OR_RETURN(server_, Subprocess::Start(CommandOf(std::move(argv))));
+  return WaitUntilItAnswers();
+}
+
+absl::Status PostgresServer::WaitUntilItAnswers() {
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  for (;;) {
+    const auto answer = Run({"pg_isready", "-q", "-h", folder_.path(), "-U", "sassay"});
+    if (answer.ok()) return absl::OkStatus();
+    if (absl::Now() > deadline || server_->Wait(absl::Now() + absl::Milliseconds(20)).ok()) {
+      const auto log = ReadFile(folder_.path() / "log");
+      return absl::UnavailableError(absl::StrCat("PostgreSQL does not start: ", log.ok() ? *log : ""));
+    }
+  }
+}
+
+std::string PostgresServer::UriOf(const std::string& database) const {
+  return absl::StrCat("postgresql:///", database, "?host=", folder_.path().string(), "&user=sassay");
+}
+
+absl::StatusOr<std::string> PostgresServer::NewDatabase() {
+  const std::string name = absl::StrCat("test", ++databases_);
+  RETURN_IF_ERROR(Run({"createdb", "-h", folder_.path(), "-U", "sassay", name}).status());
+  return UriOf(name);
+}
+
+absl::StatusOr<std::string> PostgresServer::EmptiedDatabase() {
+  const std::string uri = UriOf("postgres");
+  RETURN_IF_ERROR(Run({"psql", "-q", "-d", uri, "-c", kEmpty}).status());
+  return uri;
+}
+
+// The server and its children: sessions and workers.
+std::vector<pid_t> PostgresServer::Processes() const {
+  std::vector<pid_t> pids = {server_->pid()};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    int pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    std::ifstream stat(entry.path() / "stat");
+    std::string number, name, state, parent;
+    stat >> number >> name;
+    while (!name.empty() && name.back() != ')' && stat >> state) name += state;
+    if (stat >> state >> parent && parent == std::to_string(server_->pid())) pids.push_back(pid);
+  }
+  return pids;
+}
+
+void PostgresServer::Signal(int number) {
+  const std::vector<pid_t> pids = Processes();
+  for (const pid_t pid : pids) kill(pid, number);
+}
+
+void PostgresServer::Pause() { Signal(SIGSTOP); }
+void PostgresServer::Continue() { Signal(SIGCONT); }
+
+void PostgresServer::Crash() {
+  Signal(SIGKILL);
+  server_->Wait(absl::Now() + absl::Seconds(10)).status().IgnoreError();
+}
+
+}  // namespace sassay::store
