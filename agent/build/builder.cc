@@ -7,6 +7,7 @@
 #include "agent/capture/plan/capture.h"
 #include "agent/interop/triton/build_triton.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/bundle/bundle.h"
 
 namespace sassay::agent {
@@ -139,12 +140,12 @@ absl::StatusOr<std::unique_ptr<Builder>> Builder::Make(const Settings& settings,
 
 absl::StatusOr<BuildOutcome> Builder::Build(const BuildInput& input, const BuildListener& listener) const {
   if (IsTritonCandidate(input.sources)) return BuildFromTriton(input, listener);
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = SteadyNow();
   ASSIGN_OR_RETURN(CompileOutcome outcome, Compile(input, listener));
   if (auto* verdict = std::get_if<v1::Verdict>(&outcome)) {
     listener.on_end("failed", "");
     verdict->mutable_versions()->set_toolkit(compiler_.toolchain.version);
-    CompleteLocalVerdict(input.workloads.front(), {absl::Now() - begin, absl::ZeroDuration()}, absl::Now(), *verdict);
+    CompleteLocalVerdict(input.workloads.front(), {SteadyNow() - begin, absl::ZeroDuration()}, absl::Now(), *verdict);
     return BuildOutcome(std::move(*verdict));
   }
   const CompiledCandidate& compiled = std::get<CompiledCandidate>(outcome);
@@ -198,7 +199,7 @@ absl::StatusOr<BuildOutcome> Builder::Capture(const BuildInput& input, const Com
 }
 
 absl::StatusOr<BuildOutcome> Builder::BuildFromTriton(const BuildInput& input, const BuildListener& listener) const {
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = SteadyNow();
   const capture::DeviceTable& table = device_table_.has_value() ? *device_table_ : capture::DeviceTable::BuiltIn();
   TritonRequest request;
   request.source = input.sources.front().content();
@@ -217,7 +218,7 @@ absl::StatusOr<BuildOutcome> Builder::BuildFromTriton(const BuildInput& input, c
   listener.on_end(verdict == nullptr ? "passed" : "failed", "");
   if (verdict == nullptr) return FinishTriton(input, std::get<TritonCandidate>(*outcome));
   const bool captured = verdict->stage() == v1::STAGE_CAPTURE;
-  const absl::Duration wall = absl::Now() - begin;
+  const absl::Duration wall = SteadyNow() - begin;
   CompleteLocalVerdict(input.workloads.front(),
                        {captured ? absl::ZeroDuration() : wall, captured ? wall : absl::ZeroDuration()}, absl::Now(),
                        *verdict);

@@ -2,19 +2,20 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 #include "common/rpc/jitter.h"
 
 namespace sassay::agent {
+
 Backoff::Backoff(const RetryPolicy& policy, const Stopper& stopper) : policy_(policy), stopper_(stopper) { Reset(); }
 
 void Backoff::Reset() {
   next_ = policy_.first_wait;
-  last_success_ = absl::Now();
+  last_success_ = SteadyNow();
 }
 
 bool Backoff::Wait() {
-  if (absl::Now() - last_success_ >= policy_.give_up_after) return false;
+  if (SteadyNow() - last_success_ >= policy_.give_up_after) return false;
   const absl::Duration wait = WithJitter(next_);
   next_ = std::min(next_ * 2, policy_.longest_wait);
   return stopper_.Sleep(wait);

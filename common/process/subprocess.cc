@@ -24,6 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/process/spawn.h"
 
 namespace sassay {
@@ -49,18 +50,18 @@ bool IsExecutableFile(const std::string& path) {
 }
 
 int PollMilliseconds(absl::Time deadline) {
-  absl::Duration left = deadline - absl::Now();
+  absl::Duration left = deadline - SteadyNow();
   if (left <= absl::ZeroDuration()) return 0;
   if (left > absl::Hours(1)) return 3600 * 1000;
   return static_cast<int>(absl::ToInt64Milliseconds(left)) + 1;
 }
 
-// Whether `fd` became readable before `deadline`.
+// Whether `fd` became readable before `deadline`, which is one of SteadyNow.
 bool WaitReadable(int fd, absl::Time deadline) {
   for (;;) {
     pollfd entry{fd, POLLIN, 0};
     if (poll(&entry, 1, PollMilliseconds(deadline)) > 0) return true;
-    if (absl::Now() >= deadline) return false;
+    if (SteadyNow() >= deadline) return false;
   }
 }
 
@@ -78,7 +79,7 @@ ExitReport MakeReport(const siginfo_t& info, const rusage& usage, absl::Duration
 
 struct Subprocess::State {
   process_internal::Spawned child;
-  absl::Time started = absl::Now();
+  absl::Time started = SteadyNow();
   absl::Mutex mutex;
   // While unset the pid is ours (running or zombie), so the group's number cannot have been reused.
   std::optional<ExitReport> report ABSL_GUARDED_BY(mutex);
@@ -99,7 +100,7 @@ struct Subprocess::State {
     while (syscall(SYS_waitid, P_PID, child.pid, &info, WEXITED, &usage) != 0) {
       if (errno != EINTR) return absl::ErrnoToStatus(errno, "cannot wait for a child (is SIGCHLD ignored?)");
     }
-    report = MakeReport(info, usage, absl::Now() - started);
+    report = MakeReport(info, usage, SteadyNow() - started);
     return *report;
   }
 };
@@ -115,7 +116,7 @@ Subprocess& Subprocess::operator=(Subprocess&& other) noexcept {
 Subprocess::~Subprocess() {
   if (state_ == nullptr) return;
   state_->Kill();
-  if (WaitReadable(state_->child.pidfd.get(), absl::Now() + kDeathGrace)) {
+  if (WaitReadable(state_->child.pidfd.get(), SteadyNow() + kDeathGrace)) {
     state_->Reap().IgnoreError();
     return;
   }
@@ -138,7 +139,7 @@ int Subprocess::pidfd() const { return state_->child.pidfd.get(); }
 void Subprocess::Kill() { state_->Kill(); }
 
 absl::StatusOr<ExitReport> Subprocess::Wait(absl::Time deadline) {
-  if (!WaitReadable(pidfd(), deadline)) {
+  if (!WaitReadable(pidfd(), SteadyDeadline(deadline))) {
     return absl::DeadlineExceededError(absl::StrCat("process ", pid(), " is still running"));
   }
   return state_->Reap();
@@ -241,13 +242,13 @@ Collected Collect(int pidfd, Stream& out, Stream& err, absl::Time deadline, cons
   for (;;) {
     std::array<pollfd, 4> entries{
         {{pidfd, POLLIN, 0}, {out.fd(), POLLIN, 0}, {err.fd(), POLLIN, 0}, {CancelFd(), POLLIN, 0}}};
-    const absl::Time look = stop ? std::min(deadline, absl::Now() + kStopInterval) : deadline;
+    const absl::Time look = stop ? std::min(deadline, SteadyNow() + kStopInterval) : deadline;
     poll(entries.data(), entries.size(), PollMilliseconds(look));
     out.Drain();
     err.Drain();
     if ((entries[3].revents & POLLIN) != 0) return Collected::kCancelled;
     if ((entries[0].revents & POLLIN) != 0) return Collected::kEnded;
-    if (absl::Now() >= deadline || (stop && stop())) return Collected::kDeadline;
+    if (SteadyNow() >= deadline || (stop && stop())) return Collected::kDeadline;
   }
 }
 
@@ -259,7 +260,7 @@ absl::StatusOr<ExitReport> RunToCompletion(const Command& original, absl::Durati
   ASSIGN_OR_RETURN(Stream out, Stream::Create(1, output_limit_bytes, command));
   ASSIGN_OR_RETURN(Stream err, Stream::Create(2, output_limit_bytes, command));
   RETURN_IF_ERROR(SetStandardInput(stdin_text, command));
-  absl::Time deadline = absl::Now() + timeout;
+  absl::Time deadline = SteadyNow() + timeout;
   ASSIGN_OR_RETURN(Subprocess child, Subprocess::Start(command));
   command = Command();  // our copies of the write ends
   const Collected collected = Collect(child.pidfd(), out, err, deadline, stop);

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "common/base/steady_time.h"
+
 namespace sassay {
 
 void Stopper::Stop() {
@@ -21,7 +23,7 @@ bool Stopper::stopped() const {
 
 bool Stopper::Sleep(absl::Duration duration) const {
   absl::MutexLock lock(&mutex_);
-  return !mutex_.AwaitWithTimeout(absl::Condition(&stopped_), duration);
+  return !AwaitUntil(mutex_, absl::Condition(&stopped_), SteadyNow() + duration);
 }
 
 Stopper::Scope::Scope(Stopper& stopper, grpc::ClientContext& context) : stopper_(stopper), context_(context) {
