@@ -99,18 +99,24 @@ void Board::Arriving(size_t row, uint64_t text_bytes, uint64_t reasoning_bytes) 
 }
 
 void Board::Decided(size_t row, const Turn& turn) {
-  absl::MutexLock lock(&mutex_);
-  TakeTurn(turn, state_.rows[row]);
-  Say(LineOf(state_.rows[row].id, turn));
+  {
+    absl::MutexLock lock(&mutex_);
+    TakeTurn(turn, state_.rows[row]);
+    changed_ = true;
+  }
+  Say(LineOf(IdOf(row), turn));
 }
 
 void Board::Ended(size_t row, const v1::TrajectoryEnded& ended) {
-  absl::MutexLock lock(&mutex_);
-  BoardRow& shown = state_.rows[row];
-  shown.ended = true;
-  shown.asking = false;
-  shown.doing = absl::StrCat("ended: ", EnumName(ended.end()));
-  Say(absl::StrCat(shown.id, " ended: ", EnumName(ended.end()),
+  {
+    absl::MutexLock lock(&mutex_);
+    BoardRow& shown = state_.rows[row];
+    shown.ended = true;
+    shown.asking = false;
+    shown.doing = absl::StrCat("ended: ", EnumName(ended.end()));
+    changed_ = true;
+  }
+  Say(absl::StrCat(IdOf(row), " ended: ", EnumName(ended.end()),
                    ended.detail().empty() ? "" : absl::StrCat(", ", PrintableLine(ended.detail()))));
 }
 
@@ -121,16 +127,14 @@ void Board::Spent(const v1::Usage& total) {
 }
 
 void Board::Note(size_t row, absl::string_view text) {
-  absl::MutexLock lock(&mutex_);
-  const std::string line = absl::StrCat(state_.rows[row].id, ": ", PrintableLine(text));
-  state_.notes.push_back(line);
+  const std::string line = absl::StrCat(IdOf(row), ": ", PrintableLine(text));
+  Keep(line);
   Say(line);
 }
 
 void Board::Note(absl::string_view text) {
-  absl::MutexLock lock(&mutex_);
   const std::string line = PrintableLine(text);
-  state_.notes.push_back(line);
+  Keep(line);
   Say(line);
 }
 
@@ -152,9 +156,20 @@ void Board::Close() {
   closed_ = true;
 }
 
-void Board::Say(const std::string& line) {
+std::string Board::IdOf(size_t row) const {
+  absl::MutexLock lock(&mutex_);
+  return state_.rows[row].id;
+}
+
+void Board::Keep(const std::string& note) {
+  absl::MutexLock lock(&mutex_);
+  state_.notes.push_back(note);
   if (state_.notes.size() > kNotes) state_.notes.erase(state_.notes.begin());
   changed_ = true;
+}
+
+void Board::Say(const std::string& line) {
+  absl::MutexLock lock(&saying_);
   say_(line);
 }
 

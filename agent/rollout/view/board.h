@@ -39,8 +39,9 @@ struct BoardState {
 
 // Collects what trajectories tell.
 //
-// Threads: safe; no call blocks for long. Lines (a turn decided, a trajectory ended, trouble) go to `say`, one each, as
-// they happen; AwaitChange is for who redraws.
+// Threads: safe. Lines (a turn decided, a trajectory ended, trouble) go to `say`, one each, as they happen; AwaitChange
+// is for who redraws. Where `say` blocks (a pipe that nobody reads), so do the calls that have a line; the others, such
+// as Arriving from the thread of all answers, never do.
 class Board {
  public:
   Board(uint32_t turn_limit, std::function<void(absl::string_view)> say) : say_(std::move(say)) {
@@ -54,11 +55,11 @@ class Board {
   void Doing(size_t row, absl::string_view what) ABSL_LOCKS_EXCLUDED(mutex_);
   // An answer grows.
   void Arriving(size_t row, uint64_t text_bytes, uint64_t reasoning_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Decided(size_t row, const Turn& turn) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Ended(size_t row, const v1::TrajectoryEnded& ended) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Decided(size_t row, const Turn& turn) ABSL_LOCKS_EXCLUDED(mutex_, saying_);
+  void Ended(size_t row, const v1::TrajectoryEnded& ended) ABSL_LOCKS_EXCLUDED(mutex_, saying_);
   void Spent(const v1::Usage& total) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Note(size_t row, absl::string_view text) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Note(absl::string_view text) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Note(size_t row, absl::string_view text) ABSL_LOCKS_EXCLUDED(mutex_, saying_);
+  void Note(absl::string_view text) ABSL_LOCKS_EXCLUDED(mutex_, saying_);
 
   BoardState state() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until something has changed since the last call, or Close. False after Close.
@@ -66,8 +67,11 @@ class Board {
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Say(const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string IdOf(size_t row) const ABSL_LOCKS_EXCLUDED(mutex_);
+  void Keep(const std::string& note) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Say(const std::string& line) ABSL_LOCKS_EXCLUDED(mutex_, saying_);
 
+  absl::Mutex saying_;  // lines do not mix
   const std::function<void(absl::string_view)> say_;
   mutable absl::Mutex mutex_;
   BoardState state_ ABSL_GUARDED_BY(mutex_);

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "agent/rollout/view/live_view.h"
 #include "agent/rollout/view/render_board.h"
 
@@ -69,6 +71,22 @@ TEST_F(BoardTest, ANoteIsSaidWholeHoweverManyThereWere) {
   for (int i = 0; i < 8; ++i) board_.Note(absl::StrCat("note ", i, ", longer than what fits into a string itself"));
   ASSERT_EQ(lines_.size(), 8u);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(lines_[i].substr(0, 6), absl::StrCat("note ", i));
+}
+
+// A pipe that nobody reads holds up who has a line to say; answers go on arriving.
+TEST_F(BoardTest, WhoSaysNothingIsNotHeldUpByALineThatNobodyReads) {
+  absl::Notification saying, read;
+  Board board(3, [&](absl::string_view) {
+    saying.Notify();
+    read.WaitForNotification();
+  });
+  board.Add("exp_000", "w");
+  std::thread talker([&] { board.Note(0, "a word"); });
+  saying.WaitForNotification();
+  board.Arriving(0, 100, 0);
+  EXPECT_THAT(board.state().rows[0].doing, HasSubstr("answer"));
+  read.Notify();
+  talker.join();
 }
 
 TEST_F(BoardTest, OneLineTellsTheWhole) {
