@@ -82,16 +82,19 @@ if [[ -e /dev/nvidiactl ]]; then
 fi
 mapfile -t wheels < <(missing_wheels "${wheels[@]}")
 
-# Prometheus for the tests, unpacked into .venv beside the wheels: as an installed package it would be a running service.
+# For the tests, unpacked into .venv beside the wheels: as installed packages they would be running services.
 prometheus=
 [[ -x .venv/prometheus/prometheus ]] || command -v prometheus >/dev/null || prometheus=missing
+nghttpx=
+[[ -x .venv/nghttpx/nghttpx ]] || command -v nghttpx >/dev/null || nghttpx=missing
 
 if [[ ${1:-} == --check ]]; then
   packages+=("${servers[@]}")
   [[ ${#packages[@]} -eq 0 ]] || echo "missing Debian packages: ${packages[*]}"
   [[ ${#wheels[@]} -eq 0 ]] || echo "missing Python wheels in .venv: ${wheels[*]}"
   [[ -z $prometheus ]] || echo "missing in .venv: prometheus"
-  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 && -z $prometheus ]]
+  [[ -z $nghttpx ]] || echo "missing in .venv: nghttpx"
+  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 && -z $prometheus && -z $nghttpx ]]
   exit
 fi
 
@@ -137,16 +140,21 @@ if [[ ${#wheels[@]} -gt 0 ]]; then
   ln -sfn "$(cd .venv/lib/python3*/site-packages/include && pwd)" .venv/cudnn_frontend
 fi
 
-# Its tests are skipped where it cannot be had: nothing else needs it.
-if [[ -n $prometheus ]]; then
-  echo "unpacking prometheus into .venv" >&2
+# unpack FOLDER PACKAGE…: the packages' files in .venv/FOLDER, programs and libraries side by side. Tests of what cannot
+# be had are skipped: nothing else needs it.
+unpack() {
+  local folder=$1 unpacked
+  shift
+  echo "unpacking $folder into .venv" >&2
   unpacked=$(mktemp -d)
-  trap 'rm -rf "$known" "$log" "$unpacked"' EXIT
-  fetch() { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; }
-  if (cd "$unpacked" && fetch && dpkg-deb -x prometheus_*.deb .) >"$log" 2>&1; then
-    mkdir -p .venv/prometheus
-    mv "$unpacked"/usr/bin/prometheus "$unpacked"/usr/bin/promtool .venv/prometheus/
+  fetch() { apt-get download -qq "$@" || { apt-get update -qq && apt-get download -qq "$@"; }; }
+  if (cd "$unpacked" && fetch "$@" && for deb in *.deb; do dpkg-deb -x "$deb" .; done) >"$log" 2>&1; then
+    mkdir -p ".venv/$folder"
+    find "$unpacked/usr" \( -path '*/bin/*' -o -path '*/sbin/*' -o -name 'lib*.so.*' \) ! -type d -exec mv -t ".venv/$folder" {} +
   else
-    echo "install_dependencies: no prometheus ($(tail -1 "$log")); its tests will be skipped" >&2
+    echo "install_dependencies: no $folder ($(tail -1 "$log")); its tests will be skipped" >&2
   fi
-fi
+  rm -rf "$unpacked"
+}
+[[ -z $prometheus ]] || unpack prometheus prometheus
+[[ -z $nghttpx ]] || unpack nghttpx nghttp2-proxy libnghttp2-14 libev4 libjemalloc2

@@ -36,8 +36,12 @@ absl::StatusOr<Throttle::Pass> Throttle::Enter(Stopper& stopper) {
   const auto ready = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return waiter.stopped || MayEnter(ticket); };
   const auto stopped = [&] { return waiter.stopped; };
   mutex_.Await(absl::Condition(&ready));
-  // First in line: nobody passes while the server wants peace, which may be asked for again meanwhile.
-  while (!waiter.stopped && Now() < peace_until_) AwaitUntil(mutex_, absl::Condition(&stopped), peace_until_);
+  // First in line: nobody passes while the server wants peace, which may be asked for again meanwhile, and then the
+  // limit is another one, too.
+  while (!waiter.stopped && Now() < peace_until_) {
+    AwaitUntil(mutex_, absl::Condition(&stopped), peace_until_);
+    mutex_.Await(absl::Condition(&ready));
+  }
   const bool cancelled = waiter.stopped;
   waiting_.erase(ticket);
   if (cancelled) return absl::CancelledError("stopped");

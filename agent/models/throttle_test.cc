@@ -76,6 +76,30 @@ TEST_F(ThrottleTest, TheStopperEndsEveryWait) {
   EXPECT_EQ(second.code(), absl::StatusCode::kCancelled);
 }
 
+TEST_F(ThrottleTest, WhoWaitedForPeaceHeedsTheLimitThatIsSmallerMeanwhile) {
+  Throttle throttle(8);
+  std::vector<Throttle::Pass> passes;
+  for (int i = 0; i < 4; ++i) passes.push_back(*throttle.Enter(stopper_));
+  passes[0].Refused(absl::ZeroDuration());
+  while (throttle.width() < 6.5) passes[1].Succeeded();
+  passes.push_back(*throttle.Enter(stopper_));
+  // Of the generation before the last refusal: peace, and the limit stays.
+  passes[2].Refused(absl::Milliseconds(200));
+  ASSERT_GE(throttle.width(), 6.5);
+  absl::Notification entered;
+  std::thread caller([&] {
+    const auto pass = throttle.Enter(stopper_);
+    entered.Notify();
+  });
+  while (throttle.waiting() == 0) std::this_thread::yield();
+  passes[4].Refused(absl::ZeroDuration());
+  EXPECT_EQ(throttle.width(), 2.5);
+  EXPECT_FALSE(entered.WaitForNotificationWithTimeout(absl::Milliseconds(500))) << "five are in, and two may be";
+  passes.clear();
+  caller.join();
+  EXPECT_TRUE(entered.HasBeenNotified());
+}
+
 TEST_F(ThrottleTest, TheStopperEndsTheWaitForPeace) {
   Throttle throttle(0);
   throttle.Enter(stopper_)->Refused(absl::Hours(1));

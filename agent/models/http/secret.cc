@@ -14,6 +14,7 @@ namespace {
 constexpr absl::string_view kReplacement = "(key)";
 constexpr absl::string_view kCut = "…";
 constexpr size_t kLeastBeginning = 4;
+constexpr size_t kLeastSecret = 8;
 
 // Bytes at the end of `text` that are a beginning of `secret`.
 size_t EndsWithBeginningOf(absl::string_view secret, absl::string_view text) {
@@ -49,7 +50,7 @@ Secret& Secret::operator=(Secret&& other) noexcept {
 }
 
 std::string Secret::Redact(absl::string_view text) const {
-  if (empty()) return std::string(text);
+  if (bytes_.size() < kLeastSecret) return std::string(text);
   return WithoutCutOnes(Reveal(), absl::StrReplaceAll(text, {{Reveal(), kReplacement}}));
 }
 

@@ -27,7 +27,8 @@ class Secret {
   // For the one place that sends it.
   absl::string_view Reveal() const { return absl::string_view(bytes_.data(), bytes_.size()); }
   // `text` with every occurrence of the secret replaced: a server may repeat a key in what it says. So is a beginning
-  // of it, of four bytes or more, that ends where a text was cut, which "…" marks.
+  // of it, of four bytes or more, that ends where a text was cut, which "…" marks. What is shorter than eight bytes is
+  // no secret but a word for a server that needs none ("EMPTY", "none"), which kernels use, too: it stays.
   std::string Redact(absl::string_view text) const;
 
  private:

@@ -26,8 +26,8 @@ TEST(SecretTest, TakesTheTextItIsMadeOf) {
 }
 
 TEST(SecretTest, RedactsEveryOccurrence) {
-  const Secret secret("sk-1");
-  EXPECT_EQ(secret.Redact("bad key sk-1, I said sk-1."), "bad key (key), I said (key).");
+  const Secret secret("sk-12345");
+  EXPECT_EQ(secret.Redact("bad key sk-12345, I said sk-12345."), "bad key (key), I said (key).");
   EXPECT_EQ(secret.Redact("nothing"), "nothing");
 }
 
@@ -36,6 +36,10 @@ TEST(SecretTest, RedactsWhatACutLeftOfIt) {
   EXPECT_EQ(secret.Redact("bad key sk-abcd…: it is at http://h/?k=sk-a… now"),
             "bad key (key)…: it is at http://h/?k=(key)… now");
   EXPECT_EQ(secret.Redact("ask-…, sk-abcd and so on"), "ask-…, sk-abcd and so on") << "nothing was cut there";
+}
+
+TEST(SecretTest, AWordInThePlaceOfAKeyIsNoSecret) {
+  EXPECT_EQ(Secret("EMPTY").Redact("mbarrier_wait(EMPTY);"), "mbarrier_wait(EMPTY);");
 }
 
 TEST(SecretTest, NoSecretRedactsNothing) { EXPECT_EQ(Secret().Redact("abc"), "abc"); }

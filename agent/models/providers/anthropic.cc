@@ -85,9 +85,12 @@ class AnthropicDecoder : public AnswerDecoder {
     draft.has_usage = true;
     v1::Usage& usage = *draft.answered.mutable_usage();
     if (const auto input = CountMember(json, "input_tokens")) {
-      const uint64_t cached = CountMember(json, "cache_read_input_tokens").value_or(0);
+      const uint64_t cached = CountMember(json, "cache_read_input_tokens").value_or(usage.cached_prompt_tokens());
+      const uint64_t written =
+          CountMember(json, "cache_creation_input_tokens").value_or(usage.cache_written_prompt_tokens());
       usage.set_cached_prompt_tokens(cached);
-      usage.set_prompt_tokens(*input + cached + CountMember(json, "cache_creation_input_tokens").value_or(0));
+      usage.set_cache_written_prompt_tokens(written);
+      usage.set_prompt_tokens(*input + cached + written);
     }
     usage.set_completion_tokens(CountMember(json, "output_tokens").value_or(usage.completion_tokens()));
     if (const OrderedJson* details = ObjectMember(json, "output_tokens_details")) {

@@ -90,7 +90,22 @@ TEST_F(AnthropicTest, AStreamBecomesAnAnswer) {
   EXPECT_EQ(answer.response_id(), "msg_1");
   EXPECT_EQ(answer.usage().prompt_tokens(), 1105u);
   EXPECT_EQ(answer.usage().cached_prompt_tokens(), 1000u);
+  EXPECT_EQ(answer.usage().cache_written_prompt_tokens(), 100u);
   EXPECT_EQ(answer.usage().completion_tokens(), 40u);
+}
+
+TEST_F(AnthropicTest, UsageOfTheWholeAnswerTakesThePlaceOfItsBeginning) {
+  for (
+      const char* event :
+      {R"({"type":"message_start","message":{"usage":{"input_tokens":5,"cache_creation_input_tokens":100,"cache_read_input_tokens":1000}}})",
+       R"({"type":"message_delta","delta":{},"usage":{"input_tokens":7,"output_tokens":40}})",
+       R"({"type":"message_delta","delta":{},"usage":{"input_tokens":8,"cache_read_input_tokens":1001,"output_tokens":41}})"}) {
+    EXPECT_TRUE(Event(event).ok()) << event;
+  }
+  EXPECT_EQ(draft_.answered.usage().prompt_tokens(), 1109u);
+  EXPECT_EQ(draft_.answered.usage().cached_prompt_tokens(), 1001u);
+  EXPECT_EQ(draft_.answered.usage().cache_written_prompt_tokens(), 100u) << "what is not told again stays";
+  EXPECT_EQ(draft_.answered.usage().completion_tokens(), 41u);
 }
 
 TEST_F(AnthropicTest, KeepAlivesAreNoProgress) {

@@ -9,6 +9,8 @@
 namespace sassay::agent {
 namespace {
 
+// Dollars; what is beyond is nonsense and counts as not told.
+constexpr double kMostCost = 1e6;
 constexpr const char* kTokenFields[] = {"max_tokens", "max_completion_tokens"};
 
 const char* RoleName(ChatMessage::Role role) {
@@ -27,6 +29,9 @@ std::string FinishReason(const std::string& reason) { return reason == "content_
 
 class OpenAiDecoder : public AnswerDecoder {
  public:
+  // `tells_cost`: the server is one that is trusted to say what an answer cost.
+  explicit OpenAiDecoder(bool tells_cost) : tells_cost_(tells_cost) {}
+
   absl::Status TakeEvent(absl::string_view type, absl::string_view untrusted_data, AnswerDraft& draft) override {
     if (untrusted_data == "[DONE]") {
       draft.ended = true;
@@ -79,7 +84,7 @@ class OpenAiDecoder : public AnswerDecoder {
     return draft.AppendText(refusal);
   }
 
-  static void TakeUsage(const OrderedJson& json, AnswerDraft& draft) {
+  void TakeUsage(const OrderedJson& json, AnswerDraft& draft) const {
     draft.has_usage = true;
     v1::Usage& usage = *draft.answered.mutable_usage();
     usage.set_prompt_tokens(CountMember(json, "prompt_tokens").value_or(usage.prompt_tokens()));
@@ -90,9 +95,11 @@ class OpenAiDecoder : public AnswerDecoder {
     if (const OrderedJson* details = ObjectMember(json, "completion_tokens_details")) {
       usage.set_reasoning_tokens(CountMember(*details, "reasoning_tokens").value_or(0));
     }
-    if (const auto cost = NumberMember(json, "cost")) usage.set_cost_usd(*cost);
+    const absl::optional<double> cost = NumberMember(json, "cost");
+    if (tells_cost_ && cost && *cost <= kMostCost) usage.set_cost_usd(*cost);
   }
 
+  const bool tells_cost_;
   bool has_choice_ = false;
 };
 
@@ -103,7 +110,9 @@ class OpenAiDialect : public Dialect {
 
   std::vector<std::pair<std::string, std::string>> Headers() const override { return {}; }
   std::pair<std::string, std::string> KeyHeader() const override { return {"Authorization", "Bearer "}; }
-  std::unique_ptr<AnswerDecoder> NewDecoder() const override { return std::make_unique<OpenAiDecoder>(); }
+  std::unique_ptr<AnswerDecoder> NewDecoder() const override {
+    return std::make_unique<OpenAiDecoder>(options_.asks_for_cost);
+  }
 
   RequestBody Body(const GenerationRequest& request) const override {
     RequestBody body;

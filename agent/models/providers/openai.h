@@ -15,7 +15,7 @@ struct OpenAiOptions {
   std::string model;
   // Newer models of OpenAI know max_completion_tokens only, older servers max_tokens only.
   bool max_completion_tokens = false;
-  // OpenRouter tells the cost if it is asked.
+  // OpenRouter tells the cost if it is asked. Of others it is not believed: a wrong one would get round a budget.
   bool asks_for_cost = false;
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
 namespace sassay::agent {
@@ -116,7 +117,24 @@ TEST_F(OpenAiTest, AStreamBecomesAnAnswer) {
   EXPECT_EQ(answer.usage().cached_prompt_tokens(), 4u);
   EXPECT_EQ(answer.usage().completion_tokens(), 20u);
   EXPECT_EQ(answer.usage().reasoning_tokens(), 15u);
-  EXPECT_EQ(answer.usage().cost_usd(), 0.25);
+  EXPECT_EQ(answer.usage().cost_usd(), 0) << "nobody asked for it";
+}
+
+TEST_F(OpenAiTest, OnlyWhoIsAskedForTheCostIsBelieved) {
+  const char* usage = R"({"choices":[],"usage":{"prompt_tokens":10,"cost":0.25}})";
+  EXPECT_TRUE(Event(usage).ok());
+  EXPECT_EQ(draft_.answered.usage().cost_usd(), 0);
+  const auto asked = NewOpenAiDialect({"model-1", false, true})->NewDecoder();
+  EXPECT_TRUE(asked->TakeEvent("message", usage, draft_).ok());
+  EXPECT_EQ(draft_.answered.usage().cost_usd(), 0.25);
+}
+
+TEST_F(OpenAiTest, AnAbsurdCostIsNotTold) {
+  decoder_ = NewOpenAiDialect({"model-1", false, true})->NewDecoder();
+  for (const char* cost : {"1e300", "-1", "\"1\"", "2e6"}) {
+    EXPECT_TRUE(Event(absl::StrCat(R"({"choices":[],"usage":{"prompt_tokens":10,"cost":)", cost, "}}").c_str()).ok());
+    EXPECT_EQ(draft_.answered.usage().cost_usd(), 0) << cost;
+  }
 }
 
 TEST_F(OpenAiTest, ReasoningUnderTwoNamesIsTakenOnce) {

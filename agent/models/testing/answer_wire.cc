@@ -86,8 +86,8 @@ const char* AnthropicStopReason(const std::string& finish_reason) {
 }
 
 Json AnthropicUsage(const ScriptedAnswer& answer) {
-  return {{"input_tokens", answer.prompt_tokens - answer.cached_prompt_tokens},
-          {"cache_creation_input_tokens", 0},
+  return {{"input_tokens", answer.prompt_tokens - answer.cached_prompt_tokens - answer.cache_written_prompt_tokens},
+          {"cache_creation_input_tokens", answer.cache_written_prompt_tokens},
           {"cache_read_input_tokens", answer.cached_prompt_tokens},
           {"output_tokens", 1}};
 }

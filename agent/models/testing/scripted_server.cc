@@ -279,6 +279,7 @@ class Server : public ScriptedServer {
     absl::MutexLock lock(&mutex_);
     request.attempt = counts_[request.idempotency_key].requests++;
     requests_.push_back(request);
+    if (!options_.keeps_bodies) requests_.back().body = Json();
     most_at_once_ = std::max(most_at_once_, ++under_way_);
     const auto found = memory_.find(request.idempotency_key);
     if (request.idempotency_key.empty() || found == memory_.end()) return absl::nullopt;

@@ -74,6 +74,8 @@ struct ScriptedAnswer {
   // Sent as usage; 0 prompt tokens: no usage is sent.
   uint64_t prompt_tokens = 1000;
   uint64_t cached_prompt_tokens = 0;
+  // Anthropic's wire alone.
+  uint64_t cache_written_prompt_tokens = 0;
   uint64_t completion_tokens = 100;
   uint64_t reasoning_tokens = 0;
   // OpenAI's wire: name of the reasoning field.
@@ -103,6 +105,8 @@ struct ScriptedServerOptions {
   std::string api_key;
   // A key whose answer was generated to its end gets the same one again, at once and without fault.
   bool remembers = true;
+  // Requests keeps the messages, too; without it a test of many long conversations does not fill the memory.
+  bool keeps_bodies = true;
   // PEM files; both empty: plain text.
   std::string certificate_file;
   std::string private_key_file;
