@@ -10,6 +10,10 @@ namespace {
 
 using Record = v1::TrajectoryRecord;
 
+// Dollars for one answer; more than any tokens and prices can give. With what is more, or no number, no sum over a run
+// would be one.
+constexpr double kMostCost = 1e24;
+
 absl::Status Misplaced(absl::string_view what, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(what, " cannot stand here: ", why));
 }
@@ -50,6 +54,9 @@ absl::StatusOr<Turn*> CurrentWith(absl::string_view what, uint32_t number, std::
 absl::Status Answer(const v1::Answered& answered, Trajectory& trajectory) {
   ASSIGN_OR_RETURN(Turn* const turn, CurrentWith("answered", answered.turn(), &Turn::asked, trajectory));
   if (turn->answered.has_value()) return Misplaced("answered", "the turn has its answer");
+  const double cost = answered.usage().cost_usd();
+  if (!(cost >= 0) || cost > kMostCost)
+    return absl::InvalidArgumentError(absl::StrCat("an answer cannot have cost ", cost, " dollars"));
   turn->answered = answered;
   return absl::OkStatus();
 }

@@ -1,6 +1,10 @@
 #include "agent/trajectory/fold.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
@@ -97,6 +101,18 @@ TEST_F(FoldTest, AGapInTheNumbersIsAnError) {
 }
 
 TEST_F(FoldTest, NothingPrecedesTheBeginning) { EXPECT_FALSE(Add(Asked(0)).ok()); }
+
+TEST_F(FoldTest, AnAnswersCostIsANumber) {
+  ASSERT_TRUE(Add(Began()).ok());
+  ASSERT_TRUE(Add(Asked(0)).ok());
+  Record record = Answered(0);
+  for (const double bad : {-0.5, std::nan(""), std::numeric_limits<double>::infinity(), 1e300}) {
+    record.mutable_answered()->mutable_usage()->set_cost_usd(bad);
+    EXPECT_THAT(std::string(Add(record).message()), ::testing::HasSubstr("cannot have cost")) << bad;
+  }
+  record.mutable_answered()->mutable_usage()->set_cost_usd(0.5);
+  EXPECT_TRUE(Add(record).ok());
+}
 
 TEST_F(FoldTest, AskingAgainIsAllowedUntilThereIsAnAnswer) {
   ASSERT_TRUE(Add(Began()).ok());

@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "agent/trajectory/layout.h"
+#include "agent/trajectory/read_manifest.h"
 #include "agent/trajectory/run_folder.h"
 #include "agent/trajectory/trajectory.h"
 #include "common/base/files.h"
@@ -79,6 +80,20 @@ TEST_F(ReadRunTest, DamageIsDataLossWithThePlace) {
   const auto run = ReadRun(path_);
   EXPECT_EQ(run.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(run.status().message()), HasSubstr("exp_000/log.jsonl, line 5"));
+}
+
+TEST_F(ReadRunTest, AManifestWhosePricesAreNoNumbersIsDataLoss) {
+  for (const char* bad : {R"("prices": {"prompt": "NaN"})", R"("prices": {"completion": -1})",
+                          R"("prices": {"cached_prompt": "Infinity"})", R"("prices": {"cache_write": 1e300})",
+                          R"("money_budget_usd": "NaN")", R"("target_speedup": "-Infinity")",
+                          R"("sampling": {"top_p": 2})", R"("sampling": {"temperature": "NaN"})"}) {
+    std::ofstream(ManifestPath(path_)) << "{\"run_id\": \"r\", " << bad << "}";
+    const absl::Status status = ReadManifest(path_).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << bad;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("run.json: ")) << bad;
+  }
+  std::ofstream(ManifestPath(path_)) << R"({"prices": {"prompt": 3, "completion": 15}, "sampling": {"top_p": 1}})";
+  EXPECT_EQ(ReadManifest(path_)->prices().completion(), 15);
 }
 
 TEST_F(ReadRunTest, ALogUnderAnotherNameIsDataLoss) {
