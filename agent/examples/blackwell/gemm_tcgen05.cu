@@ -1,4 +1,5 @@
-// expect: CORRECT OK workload=gemm_n256_k256/M=256 arch=sm_100a match="emulation of sm_100a has not been checked against hardware"
+// expect: CORRECT OK workload=gemm_n256_k256/M=256 arch=sm_100a match="emulation of sm_100a has not been checked
+// against hardware"
 //
 // C = A * B^T by Blackwell's own means: TMA brings the tiles, one thread has tcgen05 multiply them into tensor memory,
 // four warps take the result from there. Workload: gemm_n256_k256/M=256 (any M).
@@ -10,11 +11,11 @@
 // asks for products. Between the last two lies a ring of stages: `full` (the bytes are here), `empty` (all products
 // that read them are done). The functions are those of <sassay/ptx/…>, one per instruction.
 #include <cuda_bf16.h>
+
+#include <cstdint>
 #include <sassay/ptx/mbarrier.cuh>
 #include <sassay/ptx/tcgen05.cuh>
 #include <sassay/ptx/tma.cuh>
-
-#include <cstdint>
 
 using namespace sassay::ptx;
 using Bf16 = __nv_bfloat16;

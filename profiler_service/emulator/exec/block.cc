@@ -230,6 +230,7 @@ std::string Block::Describe(const Warp& warp, const Split& split) const {
       return absl::StrCat("waiting for lanes 0x", absl::Hex(split.wanted & warp.live() & ~split.mask, absl::kZeroPad8),
                           " of its warp", lanes);
     case Split::kUnit:
+      if (cluster_->Waits(warp, rank_, split.mask)) return absl::StrCat(cluster_->DescribeWait(), lanes);
       return absl::StrCat("waiting for a unit of the multiprocessor", lanes);
     default:
       return absl::StrCat("running", lanes);

@@ -1,7 +1,10 @@
 #include "profiler_service/emulator/exec/cluster.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace sassay::emulator {
 
@@ -73,6 +76,17 @@ void Cluster::Arrive(const Warp& warp, uint32_t rank, uint32_t lanes) {
 
 bool Cluster::Waits(const Warp& warp, uint32_t rank, uint32_t lanes) const {
   return (arrived_[rank][warp.index()] & lanes) != 0;
+}
+
+std::string Cluster::DescribeWait() const {
+  uint32_t arrived = 0, live = 0;
+  for (uint32_t rank = 0; rank < size_; ++rank) {
+    for (const auto& warp : blocks_[rank]->warps()) {
+      arrived += std::popcount(arrived_[rank][warp->index()]);
+      live += std::popcount(warp->live());
+    }
+  }
+  return absl::StrCat("waiting at barrier.cluster, where ", arrived, " of ", live, " threads are");
 }
 
 void Cluster::LanesLeft() {

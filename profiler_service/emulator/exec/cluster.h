@@ -35,6 +35,8 @@ class Cluster {
   // barrier.cluster: lanes arrive; whether one of them still waits for the others.
   void Arrive(const Warp& warp, uint32_t rank, uint32_t lanes);
   bool Waits(const Warp& warp, uint32_t rank, uint32_t lanes) const;
+  // "waiting at barrier.cluster, where 352 of 384 threads are"
+  std::string DescribeWait() const;
   // Lanes have exited: the barrier may have become complete.
   void LanesLeft();
 

@@ -227,6 +227,7 @@ TEST_F(PairTest, AnAllocationWaitsForTheOtherBlock) {
               HasSubstr(absl::StrCat("waiting in tcgen05.alloc.cta_group::2 of 64 columns for a warp "
                                      "of block 1, the other one of its pair at ",
                                      Line("allocated_by_one"))));
+  EXPECT_THAT(execution.message, HasSubstr("waiting at barrier.cluster, where 32 of 64 threads are"));
 }
 
 TEST_F(PairTest, BothBlocksAskForAsMany) {
