@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
     ASSERT_EQ(ran.outcome, sassay::worker::RUN_OUTCOME_OK) << ran.message; \
   }
 
-constexpr uint32_t kInt32 = 3, kFloat32 = 7;  // CUtensorMapDataType
+constexpr uint32_t kInt32 = 3, kFloat32 = 7, kBf16 = 9;  // CUtensorMapDataType
 
 struct Coordinates {
   int32_t at[5] = {};
@@ -394,6 +394,31 @@ TEST_F(HopperFindingsTest, ResultsReadBeforeTheWait) {
   const auto execution = Product(3);
   EXPECT_EQ(execution.code, sassay::v1::VERDICT_CODE_ASYNC_RACE);
   EXPECT_THAT(execution.message, HasSubstr("before a wgmma.wait_group has waited for its group"));
+}
+
+TEST_F(HopperFindingsTest, ProductsWithoutAFenceBefore) {
+  const auto execution = Product(4);
+  EXPECT_EQ(execution.code, sassay::v1::VERDICT_CODE_ASYNC_RACE);
+  EXPECT_THAT(execution.message, HasSubstr("by a warp that has executed no wgmma.fence"));
+}
+
+TEST_F(HopperFindingsTest, DescriptorsOfAnotherSwizzleThanTheTensorMaps) {
+  const uint64_t tensor = emulated_.Upload(std::vector<uint16_t>(64 * 64, 0x3f80), "tensor"),
+                 out = emulated_.Allocate(8192, "out");
+  const auto encoded = emulated_.device().EncodeTensorMap(Map(kBf16, 2, {64, 64}, {64, 64}, 3), tensor);
+  ASSERT_TRUE(encoded.ok()) << encoded.status();
+  for (const uint64_t mode : {1, 2, 0}) {  // of wgmma's: 128 bytes, 64, none
+    const auto execution = emulated_.Run(
+        "product_of_box", {1, 1, 1}, {128, 1, 1},
+        {std::string(encoded->begin(), encoded->end()), Bytes(Descriptor(0, 16, 1024, mode)), Bytes(out)}, 8192);
+    if (mode == 1) {
+      EXPECT_EQ(execution.code, sassay::v1::VERDICT_CODE_OK) << execution.message;
+      continue;
+    }
+    EXPECT_EQ(execution.code, sassay::v1::VERDICT_CODE_DESCRIPTOR_INVALID) << execution.message;
+    EXPECT_THAT(execution.message, HasSubstr(mode == 2 ? "says a swizzle of 64 bytes" : "says no swizzle"));
+    EXPECT_THAT(execution.message, HasSubstr("by a tensor map with a swizzle of 128 bytes at hopper.cu:"));
+  }
 }
 
 TEST_F(HopperFindingsTest, TilesReadBeforeTheyHaveCome) {

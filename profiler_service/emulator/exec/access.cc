@@ -345,6 +345,7 @@ void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane
   touch.atomic = facts.atomic;
   touch.changes = changes && facts.is_volatile;
   touch.of_unit = facts.of_unit;
+  touch.swizzle = facts.swizzle & 7;
   Race race;
   const bool raced = facts.kind == AccessKind::kRead ? shared.Read(offset, facts.bytes, touch, race)
                                                      : shared.Write(offset, facts.bytes, touch, race);
@@ -473,7 +474,7 @@ CopyMark MarkOf(Warp& warp, const Inst& inst, int lane, bool of_unit) {
 }  // namespace
 
 void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
-              const uint8_t* values, uint32_t bytes, bool of_unit) {
+              const uint8_t* values, uint32_t bytes, bool of_unit, uint8_t swizzle) {
   SharedMemory& shared = warp.block().shared();
   const uint32_t offset = static_cast<uint32_t>(to - shared.data());
   const bool fresh = unwritten != nullptr && std::memchr(unwritten, 1, bytes) != nullptr;
@@ -482,6 +483,7 @@ void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t
   facts.kind = AccessKind::kWrite;
   facts.bytes = bytes;
   facts.of_unit = of_unit;
+  facts.swizzle = swizzle;
   if (fresh || of_unit || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to, true);
   warp.block().copies().Begin(shared.size(), offset, from, bytes, MarkOf(warp, inst, lane, of_unit));
 }

@@ -26,6 +26,7 @@ struct AccessFacts {
   bool is_volatile = false;
   bool quiet = false;          // where it may go is all that is asked: who asks notes reads and stores
   bool of_unit = false;        // TMA or a tensor core does it for the thread
+  uint8_t swizzle = 0;         // Touch::swizzle
   bool of_cluster = false;     // shared::cluster: the address may lie in a peer's shared memory
   bool tells_changes = false;  // the handler itself says whether memory changed (Block::NoteChange, Warp::NoteLocal)
 };
@@ -60,9 +61,10 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
 
 // Checked launches: an asynchronous copy of `values` to shared memory begins (it may land from now on, so it races as a
 // store does), and has been waited for. `from`: null where it reads nothing.
-// `of_unit`: through the async proxy (TMA). NoteCopyTo: the copy goes to another block of the cluster.
+// `of_unit`: through the async proxy (TMA); `swizzle`: Touch::swizzle. NoteCopyTo: the copy goes to another block of
+// the cluster.
 void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
-              const uint8_t* values, uint32_t bytes, bool of_unit = false);
+              const uint8_t* values, uint32_t bytes, bool of_unit = false, uint8_t swizzle = 0);
 void NoteCopyTo(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes);
 void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes);
 

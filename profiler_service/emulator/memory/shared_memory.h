@@ -28,6 +28,7 @@ struct Touch {
   bool atomic : 1 = false;
   bool changes : 1 = false;  // a volatile store of another value
   bool of_unit : 1 = false;  // through the async proxy: no fence is needed before that proxy reads it
+  uint8_t swizzle : 3 = 0;   // brought by a tensor map: its swizzle + 1
   uint32_t inst = 0;         // Inst::id
   uint32_t warp() const { return thread / 32; }
 };
@@ -85,6 +86,11 @@ class SharedMemory {
   // Whether [offset, offset + bytes) holds something that a thread wrote, which the async proxy need not see if `warp`
   // now asks it to read there; who wrote goes to `writer`.
   bool Unfenced(uint32_t offset, uint32_t bytes, uint32_t warp, Touch& writer) const;
+  // The copy by a tensor map that brought what lies at `offset`; null if something else did.
+  const Touch* BroughtBy(uint32_t offset) const {
+    const Touch& write = granules_[offset / 2].write;
+    return write.swizzle != 0 && write.time > past_ ? &write : nullptr;
+  }
   // The same for a thread of another block: whether no warp of this one has fenced it.
   bool FencedByNobody(uint32_t offset, uint32_t bytes, Touch& writer) const;
 

@@ -165,7 +165,7 @@ __device__ void Product(const uint4* image, int bytes, uint64_t a, uint64_t b, u
   const uint64_t base = Address(tile) >> 4;
   uint32_t d[16];
   for (int i = 0; i < 16; ++i) d[i] = kForm == 5 || kForm == 8 ? i : __float_as_uint(static_cast<float>(i));
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  if (flaw != 4) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
   Multiply<kForm>(d, base + a, base + b, 1);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   if (flaw == 2) {
@@ -211,6 +211,30 @@ extern "C" __global__ void product_registers(const uint4* image, int bytes, cons
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   for (int i = 0; i < 8; ++i) out[threadIdx.x * 8 + i] = d[i];
+}
+
+// A box of 64 x 64 numbers of 16 bits by a tensor map, multiplied with itself under the descriptor's own swizzle.
+extern "C" __global__ void product_of_box(const __grid_constant__ Map map, uint64_t descriptor, uint32_t* out) {
+  extern __shared__ __align__(1024) uint4 tile[];
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) {
+    Init(&full, 1);
+    FenceProxy();
+    Expect(&full, 64 * 128);
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %2}], [%3];" ::"r"(
+            Address(tile)),
+        "l"(&map), "r"(0), "r"(Address(&full))
+        : "memory");
+  }
+  __syncthreads();
+  Wait(&full, 0);
+  const uint64_t factor = descriptor + (Address(tile) >> 4);
+  uint32_t d[16] = {};
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  Multiply<0>(d, factor, factor, 0);
+  asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  for (int i = 0; i < 16; ++i) out[threadIdx.x * 16 + i] = d[i];
 }
 
 // ---- clusters of two blocks ----

@@ -129,6 +129,7 @@ bool Request::ReadMap() {
   }
   bytes_ = static_cast<uint32_t>(geometry_.BoxBytes());
   transfer_.swizzle = geometry_.swizzle;
+  transfer_.by_map = true;
   return true;
 }
 

@@ -31,6 +31,7 @@ void ReadPiece(const BulkTransfer& transfer, const BulkRow& row, uint32_t piece,
 void BulkLoad::Begin(Warp& warp) const {
   uint8_t values[kPiece], unwritten[kPiece];
   SharedMemory& shared = into_.shared();
+  const auto swizzle = static_cast<uint8_t>(transfer_->by_map ? static_cast<int>(transfer_->swizzle) + 1 : 0);
   for (const BulkRow& row : transfer_->rows) {
     for (uint32_t piece = 0; piece < row.bytes / kPiece; ++piece) {
       const uint32_t at = transfer_->PieceAt(row, piece);
@@ -40,7 +41,7 @@ void BulkLoad::Begin(Warp& warp) const {
       }
       ReadPiece(*transfer_, row, piece, values, unwritten);
       NoteCopy(warp, *transfer_->inst, transfer_->lane, shared.data() + at, shared.unwritten() + at, nullptr, values,
-               kPiece, true);
+               kPiece, true, swizzle);
     }
   }
 }

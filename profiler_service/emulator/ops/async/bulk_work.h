@@ -54,8 +54,9 @@ struct BulkRow {
 struct BulkTransfer {
   std::vector<BulkRow> rows;
   Swizzle swizzle = Swizzle::kNone;
-  uint32_t bytes = 0;  // of all rows, those outside of the tensor too
-  uint64_t fill = 0;   // eight bytes of what stands for bytes outside
+  bool by_map = false;  // of a tensor
+  uint32_t bytes = 0;   // of all rows, those outside of the tensor too
+  uint64_t fill = 0;    // eight bytes of what stands for bytes outside
   bool reduces = false;
   Reduction reduction;
   const Inst* inst = nullptr;

@@ -192,6 +192,13 @@ void Do(const Tcgen05Product& product, const Place& where, const std::vector<Blo
   }
 }
 
+void BeginOperands(Warp& warp, const Inst& inst, int lane, const Tcgen05Product& product, Block& block) {
+  product.a.CheckLayout(warp, inst, lane, block, "A");
+  product.b.CheckLayout(warp, inst, lane, block, "B");
+  product.a.Begin(warp, inst, lane, block);
+  product.b.Begin(warp, inst, lane, block);
+}
+
 TensorOperation Operation(Warp& warp, const Inst& inst, int lane, std::shared_ptr<const Tcgen05Product> product) {
   TensorOperation operation;
   operation.name = "tcgen05.mma";
@@ -201,7 +208,7 @@ TensorOperation Operation(Warp& warp, const Inst& inst, int lane, std::shared_pt
   if (product->a_in_tensor_memory) operation.reads = product->Regions(product->a_at, product->AColumns());
   const std::vector<Block*> sides = TensorUnit::Of(warp).Sides(warp.block(), product->shape.ctas);
   for (Block* block : sides) {
-    if (warp.checked()) product->a.Begin(warp, inst, lane, *block), product->b.Begin(warp, inst, lane, *block);
+    if (warp.checked()) BeginOperands(warp, inst, lane, *product, *block);
   }
   operation.run = [product = std::move(product), where = operation.where, sides, checked = warp.checked()] {
     Do(*product, where, sides, checked);

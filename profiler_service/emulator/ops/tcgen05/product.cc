@@ -8,6 +8,7 @@
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
+#include "profiler_service/emulator/ops/tensor/tile_layout.h"
 
 namespace sassay::emulator {
 namespace {
@@ -103,6 +104,10 @@ bool SharedOperand::Place(uint32_t shared_bytes) {
 
 void SharedOperand::Begin(Warp& warp, const Inst& inst, int lane, Block& block) const {
   for (const uint32_t offset : pieces) NoteUnitRead(warp, inst, lane, block, offset, 16);
+}
+
+void SharedOperand::CheckLayout(Warp& warp, const Inst& inst, int lane, Block& block, absl::string_view name) const {
+  CheckTileLayout(warp, inst, lane, block, pieces, matrix.swizzle, name);
 }
 
 // Who may write there next is ordered by the commit, which comes after the reads began.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "profiler_service/emulator/descriptor/instruction.h"
 #include "profiler_service/emulator/descriptor/shared_matrix.h"
@@ -32,6 +33,8 @@ struct SharedOperand {
   // Checked launches: the tensor core begins to read the pieces in the shared memory of `block` for a thread, and is
   // done with them.
   void Begin(Warp& warp, const Inst& inst, int lane, Block& block) const;
+  // Reports a tile that was laid down in another way.
+  void CheckLayout(Warp& warp, const Inst& inst, int lane, Block& block, absl::string_view name) const;
   void End(Block& block) const;
   // values[mn * k_extent + k].
   std::vector<double> Read(const uint8_t* shared) const;

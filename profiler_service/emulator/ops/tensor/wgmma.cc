@@ -14,6 +14,7 @@
 #include "profiler_service/emulator/ops/lanes.h"
 #include "profiler_service/emulator/ops/tensor/matrix.h"
 #include "profiler_service/emulator/ops/tensor/product.h"
+#include "profiler_service/emulator/ops/tensor/tile_layout.h"
 #include "profiler_service/emulator/ops/tensor/wgmma_groups.h"
 
 // wgmma.mma_async (PTX ISA 9.0, 9.7.15): four warps multiply 64 x K by K x N; each of them holds 16 rows of the result,
@@ -48,8 +49,8 @@ class Multiplication {
   const Operand& b_descriptor() const { return sources_[facts_.a_in_registers ? 4 : 1]; }
   const Operand& scale_d() const { return sources_[facts_.a_in_registers ? 5 : 2]; }
   uint64_t Uniform(const Operand& operand) const { return warp_.Lane(operand, std::countr_zero(warp_.mask())); }
-  bool ReadShared(uint64_t descriptor, bool mn_major, uint32_t first, uint32_t count, bool negate, float* floats,
-                  int32_t* integers, uint32_t mn_stride, uint32_t k_stride);
+  bool ReadShared(char name, uint64_t descriptor, bool mn_major, uint32_t first, uint32_t count, bool negate,
+                  float* floats, int32_t* integers, uint32_t mn_stride, uint32_t k_stride);
   const uint8_t* Piece(uint32_t address);
   void ReadRegisters();
   void LoadAccumulators();
@@ -62,13 +63,14 @@ class Multiplication {
   const Operand* sources_;
   TensorProduct& product_ = TensorProduct::OfThread();
   WgmmaGroups* groups_ = nullptr;  // checked launches
+  std::vector<uint32_t> pieces_;   // checked launches: what the operand at hand is read from
 };
 
 const uint8_t* Multiplication::Piece(uint32_t address) {
   SharedMemory& shared = warp_.block().shared();
   const uint32_t offset = address - kSharedBase;
   if (address >= kSharedBase && offset + kPiece <= shared.size()) {
-    if (groups_ != nullptr) groups_->NoteRead(warp_, inst_, offset);
+    if (groups_ != nullptr) groups_->NoteRead(warp_, inst_, offset), pieces_.push_back(offset);
     return shared.data() + offset;
   }
   static constexpr uint8_t kZeros[kPiece] = {};
@@ -92,8 +94,8 @@ const uint8_t* Multiplication::Piece(uint32_t address) {
 
 // Rows [first, first + count) along M or N of a matrix in shared memory; element (mn, k) goes to
 // [mn * mn_stride + k * k_stride].
-bool Multiplication::ReadShared(uint64_t descriptor, bool mn_major, uint32_t first, uint32_t count, bool negate,
-                                float* floats, int32_t* integers, uint32_t mn_stride, uint32_t k_stride) {
+bool Multiplication::ReadShared(char name, uint64_t descriptor, bool mn_major, uint32_t first, uint32_t count,
+                                bool negate, float* floats, int32_t* integers, uint32_t mn_stride, uint32_t k_stride) {
   const auto matrix = DecodeWgmmaDescriptor(descriptor, mn_major);
   if (!matrix.ok()) {
     warp_.Fault(sassay::v1::VERDICT_CODE_DESCRIPTOR_INVALID, inst_, std::string(matrix.status().message()), 0);
@@ -111,6 +113,10 @@ bool Multiplication::ReadShared(uint64_t descriptor, bool mn_major, uint32_t fir
                        integers == nullptr ? nullptr : integers + at, stride);
     }
   }
+  if (groups_ != nullptr) {
+    CheckTileLayout(warp_, inst_, 0, warp_.block(), pieces_, matrix->swizzle, std::string(1, name));
+  }
+  pieces_.clear();
   return true;
 }
 
@@ -179,16 +185,17 @@ void Multiplication::NoteRegisters() {
 
 bool Multiplication::Run() {
   if (warp_.checked()) groups_ = &warp_.block().Extension<WgmmaGroups>();
+  if (groups_ != nullptr) groups_->CheckFence(warp_, inst_);
   const bool integer = facts_.d == Type::kS32;
   const uint32_t first_row = warp_.index() % 4 * kRowsOfWarp;
   if (facts_.a_in_registers) {
     ReadRegisters();
-  } else if (!ReadShared(Uniform(sources_[0]), facts_.a_mn_major, first_row, kRowsOfWarp, facts_.negate_a,
+  } else if (!ReadShared('A', Uniform(sources_[0]), facts_.a_mn_major, first_row, kRowsOfWarp, facts_.negate_a,
                          integer ? nullptr : &product_.a[0][0], integer ? &product_.integer_a[0][0] : nullptr,
                          TensorProduct::kMostK, 1)) {
     return false;
   }
-  if (!ReadShared(Uniform(b_descriptor()), facts_.b_mn_major, 0, facts_.n, facts_.negate_b,
+  if (!ReadShared('B', Uniform(b_descriptor()), facts_.b_mn_major, 0, facts_.n, facts_.negate_b,
                   integer ? nullptr : &product_.b[0][0], integer ? &product_.integer_b[0][0] : nullptr, 1,
                   TensorProduct::kMostN)) {
     return false;
@@ -206,7 +213,11 @@ Flow Multiply(Warp& warp, const Inst& inst) {
   return Multiplication(warp, inst, facts).Run() ? Flow::kNext : Flow::kRedirected;
 }
 
-Flow Fence(Warp& warp, const Inst&) { return warp.Gathered(~0u) ? Flow::kNext : Flow::kBlocked; }
+Flow Fence(Warp& warp, const Inst&) {
+  if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  if (warp.checked()) warp.block().Extension<WgmmaGroups>().Fence(warp);
+  return Flow::kNext;
+}
 
 Flow Commit(Warp& warp, const Inst&) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;

@@ -16,6 +16,19 @@ void WgmmaGroups::NoteRead(Warp& warp, const Inst& inst, uint32_t offset) {
   Of(warp).open.push_back({offset, &inst});
 }
 
+void WgmmaGroups::CheckFence(Warp& warp, const Inst& inst) {
+  constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
+  if (Of(warp).fenced || !warp.launch().report.Wants(kCode, inst.id, warp.block().index())) return;
+  Misuse misuse;
+  misuse.code = kCode;
+  misuse.where = warp.PlaceOf(inst, 0);
+  misuse.buffer = "registers";
+  misuse.message =
+      "wgmma.mma_async by a warp that has executed no wgmma.fence: what it did to registers and shared memory before "
+      "is not ordered before the product";
+  warp.launch().report.Add(std::move(misuse));
+}
+
 void WgmmaGroups::Commit(Warp& warp) {
   Groups& groups = Of(warp);
   groups.pending.push_back(std::exchange(groups.open, {}));

@@ -24,6 +24,9 @@ class WgmmaGroups : public BlockExtension {
   // The number of the group that `warp` fills now.
   uint32_t Open(const Warp& warp) { return Of(warp).committed + 1; }
   void NoteRead(Warp& warp, const Inst& inst, uint32_t offset);
+  // wgmma.fence; and what asks for a product without one ever before is told.
+  void Fence(const Warp& warp) { Of(warp).fenced = true; }
+  void CheckFence(Warp& warp, const Inst& inst);
   void Commit(Warp& warp);
   void Wait(Warp& warp, size_t stay);
 
@@ -32,6 +35,7 @@ class WgmmaGroups : public BlockExtension {
     std::vector<Read> open;
     std::deque<std::vector<Read>> pending;  // oldest first
     uint32_t committed = 0;
+    bool fenced = false;
   };
   Groups& Of(const Warp& warp) { return groups_[warp.index()]; }
   void EndOldest(Warp& warp, Groups& groups);
