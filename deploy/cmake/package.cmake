@@ -38,7 +38,7 @@ install(DIRECTORY deploy/compose deploy/grafana deploy/kubernetes deploy/prometh
   PATTERN __pycache__ EXCLUDE PATTERN secrets EXCLUDE PATTERN state EXCLUDE PATTERN .env EXCLUDE PATTERN .gitignore EXCLUDE)
 install(FILES docs/metrics.md docs/operations.md docs/trust_model.md DESTINATION share/sassay/docs)
 install(DIRECTORY docs/cluster DESTINATION share/sassay/docs)
-install(DIRECTORY agent/examples DESTINATION share/sassay FILES_MATCHING PATTERN *.cu PATTERN *.cuh PATTERN *.md)
+install(DIRECTORY agent/examples DESTINATION share/sassay FILES_MATCHING PATTERN *.cu PATTERN *.py PATTERN *.cuh PATTERN *.md)
 
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_VENDOR "")

@@ -16,22 +16,26 @@ mkdir -p "$folder/bundles"
 cp tests/gpu/*.sh tests/gpu/*.py "$folder/"
 rm "$folder/package.sh"
 
-# "NAME WORKLOAD STATUS[,…] CODE[,…] CHECK FLAGS", or why this candidate gives no bundle. A candidate with a line "// on cuda: STATUS CODE" among its
+# "NAME WORKLOAD STATUS[,…] CODE[,…] CHECK FLAGS", or why this candidate gives no bundle. Triton candidates (NAME.py, comments by #) are compiled
+# here and called triton_NAME: where the package is going there is no Triton. A candidate with a line "// on cuda: STATUS CODE" among its
 # first four ends otherwise on a GPU than on the emulated device; with " workload=NAME" in that line it is judged with that workload, with
 # " submit="FLAGS"" it is submitted with these flags besides. One with
 # "// at least RATIO of the library's speed: WORKLOAD" there is captured for that workload too, and goes into speed.tsv as "NAME WORKLOAD RATIO".
 bundle() {
-  local candidate=$1 first workload cuda_workload expected name log speed also flags
-  first=$(head -n 1 "$candidate")
+  local candidate=$1 head first workload cuda_workload expected name log speed also flags
+  head=$(head -n 4 "$candidate" | sed 's#^\# #// #')
+  first=$(head -n 1 <<<"$head")
   workload=$(sed -n 's/.*workload=\([^ ]*\).*/\1/p' <<<"$first")
-  expected=$(sed -n '1,4s#^// on cuda: \([^ ]*\) \([^ ]*\).*#\1\t\2#p' "$candidate")
-  cuda_workload=$(sed -n '1,4s#^// on cuda: .* workload=\([^ ]*\).*#\1#p' "$candidate")
+  expected=$(sed -n 's#^// on cuda: \([^ ]*\) \([^ ]*\).*#\1\t\2#p' <<<"$head")
+  cuda_workload=$(sed -n 's#^// on cuda: .* workload=\([^ ]*\).*#\1#p' <<<"$head")
   [[ -z $cuda_workload ]] || workload=$cuda_workload
   [[ -n $expected ]] || expected=$(sed -n 's#^// expect: \([^ ]*\) \([^ ]*\) .*#\1\t\2#p' <<<"$first")
-  name=$(basename "$candidate" .cu)
-  speed=$(sed -n '1,4s#^// at least \([0-9.]*\) of the library.s speed: \([^ ]*\)$#\2\t\1#p' "$candidate")
-  also=$(sed -n '1,4s#^// on cuda: .* check="\(.*\)"$#\1#p' "$candidate")
-  flags=$(sed -n '1,4s#^// on cuda: .* submit="\([^"]*\)".*#\1#p' "$candidate")
+  name=$(basename "$candidate")
+  [[ $name != *.py ]] || name=triton_$name
+  name=${name%.*}
+  speed=$(sed -n 's#^// at least \([0-9.]*\) of the library.s speed: \([^ ]*\)$#\2\t\1#p' <<<"$head")
+  also=$(sed -n 's#^// on cuda: .* check="\(.*\)"$#\1#p' <<<"$head")
+  flags=$(sed -n 's#^// on cuda: .* submit="\([^"]*\)".*#\1#p' <<<"$head")
   log=$(mktemp)
   if ! "$bin/mini-ptx-agent" compile "$candidate" --workload "$workload${speed:+,${speed%%$'\t'*}}" -o "$folder/bundles/$name.bundle" >"$log" 2>&1; then
     cat "$log" >&2
@@ -45,9 +49,12 @@ bundle() {
 }
 export -f bundle
 export bin folder
+triton=(agent/examples/triton agent/interop/triton/testdata)
+deploy/install_triton.sh --check >&2 || { echo "the package has no Triton candidates" >&2; triton=(); }
 # What is refused before a bundle exists (tests/hostile/{compile,capture}) has nothing to prove on a GPU, and what is for another architecture
 # (arch= in the first line) does not run on this one.
-grep -rlE '^// expect: ' --include='*.cu' agent/examples agent/knowledge tests/hostile | xargs grep -LE '^// expect: .* arch=' | grep -vE '^tests/hostile/(compile|capture)/' | sort |
+{ grep -rlE '^// expect: ' --include='*.cu' agent/examples agent/knowledge tests/hostile
+  [[ ${#triton[@]} == 0 ]] || grep -rlE '^# expect: ' --include='*.py' "${triton[@]}"; } | xargs grep -LE '^// expect: .* arch=' | grep -vE '^tests/hostile/(compile|capture)/' | sort |
   xargs -P "$(nproc)" -I{} bash -c 'bundle {}' >"$folder/unsorted.tsv"
 # For sanitize.sh: each with a plan for the size that is asked for and one for the sanitize shape.
 sanitized() {

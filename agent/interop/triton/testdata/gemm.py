@@ -1,3 +1,4 @@
+# expect: CORRECT OK workload=gemm_n256_k256/M=64
 import torch
 import triton
 import triton.language as tl

@@ -1,3 +1,4 @@
+# expect: CORRECT OK workload=gemm_n256_k256/M=64
 # GEMM with tensor descriptors made by host code: TMA and wgmma on Hopper.
 import triton
 import triton.language as tl

@@ -1,3 +1,4 @@
+# expect: CORRECT OK workload=gemm_n256_k256/M=64
 # A GEMM without tensor cores: each program makes 16 elements of one row.
 import triton
 import triton.language as tl

@@ -1,3 +1,4 @@
+# expect: SANITIZER_ERROR OOB_GLOBAL_WRITE workload=gemm_n256_k256/M=64
 # The same, one element too far to the right: the last one of all lies behind C.
 import triton
 import triton.language as tl

@@ -1,3 +1,4 @@
+# expect: CORRECT OK workload=gemm_n256_k256/M=64
 # Two kernels, workspace in every call, a cleared counter, and autotuning that cannot be done here.
 import torch
 import triton

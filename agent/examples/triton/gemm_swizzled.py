@@ -3,7 +3,7 @@
 # C = A * B^T in Triton, with tensor descriptors made by host code, of which Triton makes TMA and wgmma on Hopper.
 # Workload: gemm_n7168_k5120/M=8192 (any M).
 #
-#   mini-ptx-agent submit agent/examples/triton/gemm.py --workload gemm_n256_k256/M=256
+#   mini-ptx-agent submit agent/examples/triton/gemm_swizzled.py --workload gemm_n256_k256/M=256
 import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
