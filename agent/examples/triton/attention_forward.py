@@ -1,4 +1,5 @@
 # expect: CORRECT OK workload=mha_with_lse_d128/B=1,H=2,S=256
+# at least 0.55 of the library's speed: mha_with_lse_d128/B=4,H=48,S=4096
 #
 # O = softmax(Q K^T / sqrt(D)) V and the natural log-sum-exp of each row of scores, in Triton: one pass over keys and
 # values for each tile of queries (online softmax). Workload: mha_with_lse_d128/B=4,H=48,S=4096 (any B, H and S).
@@ -43,4 +44,4 @@ def run(Q, K, V, O, LSE):
     k = TensorDescriptor.from_tensor(K.view(B * H * S, D), [BN, D])
     v = TensorDescriptor.from_tensor(V.view(B * H * S, D), [BN, D])
     scale = math.log2(math.e) / math.sqrt(D)
-    attention[(triton.cdiv(S, BM), B * H)](q, k, v, O, LSE, S, scale, D, BM, BN, num_warps=8, num_stages=2)
+    attention[(triton.cdiv(S, BM), B * H)](q, k, v, O, LSE, S, scale, D, BM, BN, num_warps=8, num_stages=3)

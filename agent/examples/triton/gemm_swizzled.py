@@ -1,4 +1,5 @@
 # expect: CORRECT OK workload=gemm_n256_k256/M=256
+# at least 0.85 of the library's speed: gemm_n7168_k5120/M=8192
 #
 # C = A * B^T in Triton, with tensor descriptors made by host code, of which Triton makes TMA and wgmma on Hopper.
 # Workload: gemm_n7168_k5120/M=8192 (any M).
