@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/json_depth.h"
 #include "common/base/status_macros.h"
 #include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
@@ -215,6 +216,9 @@ absl::StatusOr<std::vector<SourceFile>> LoadSources(const std::vector<std::strin
 }
 
 absl::StatusOr<std::vector<SourceFile>> ParseSolution(absl::string_view untrusted_json, const SourceLimits& limits) {
+  if (JsonIsTooDeep(untrusted_json)) {
+    return absl::InvalidArgumentError(absl::StrCat("a solution is nested at most ", kMaxJsonDepth, " levels deep"));
+  }
   auto json = nlohmann::json::parse(untrusted_json.begin(), untrusted_json.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("sources") || !json["sources"].is_array()) {
     return absl::InvalidArgumentError("a solution needs an array \"sources\" of {\"path\", \"content\"}");

@@ -113,6 +113,8 @@ TEST(ParseSolution, RefusesHostileSolutions) {
         R"({"sources": [{"path": "a.cu", "content": ""}, {"path": "a.cu", "content": ""}]})"}) {
     EXPECT_EQ(ParseSolution(json).status().code(), absl::StatusCode::kInvalidArgument) << json;
   }
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_EQ(ParseSolution("{\"sources\": " + deep + "}").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(SourcesTest, StopsAtItsLimits) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "agent/config/keys.h"
 #include "common/base/files.h"
+#include "common/base/json_depth.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "nlohmann/json.hpp"
@@ -128,7 +129,9 @@ absl::StatusOr<Settings> Settings::Resolve(const SettingsSources& sources) {
 
 absl::Status Settings::ReadLayerFromFile(const fs::path& path, bool is_project) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFileBytes));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  // What is nested deeper is left out while it is read: it could not even be named in a message.
+  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxJsonDepth; };
+  const Json json = Json::parse(text, shallow, /*allow_exceptions=*/false, /*ignore_comments=*/true);
   if (!json.is_object())
     return In(path, absl::InvalidArgumentError("expected one JSON object, for example {\"arch\": \"sm_90a\"}."));
   for (const auto& [name, value] : json.items()) {

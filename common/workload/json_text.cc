@@ -6,11 +6,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/json_depth.h"
 
 namespace sassay {
 namespace {
 
-constexpr int kMaxDepth = 32;
 // Members are found by looking at each, so that an object with n of them takes n² steps.
 constexpr size_t kMaxMembers = 10'000;
 constexpr size_t kMaxShownBytes = 60;
@@ -20,7 +20,7 @@ constexpr size_t kMaxShownBytes = 60;
 class Watcher {
  public:
   bool operator()(int depth, OrderedJson::parse_event_t event, OrderedJson& parsed) {
-    if (depth > kMaxDepth) error_ = absl::StrCat("nested more than ", kMaxDepth, " levels deep");
+    if (depth > kMaxJsonDepth) error_ = absl::StrCat("nested more than ", kMaxJsonDepth, " levels deep");
     if (event == OrderedJson::parse_event_t::object_start) keys_.emplace_back();
     if (event == OrderedJson::parse_event_t::object_end && !keys_.empty()) keys_.pop_back();
     if (event == OrderedJson::parse_event_t::key && !keys_.empty() && error_.empty()) {
@@ -42,24 +42,6 @@ class Watcher {
   std::string error_;
 };
 
-// nlohmann builds values with recursion-free code but takes them apart and prints them recursively, so depth is checked
-// on the text first. Brackets inside strings count too; that only makes the check stricter where there are dozens of
-// them.
-bool TooDeep(absl::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') ++i;
-    if (c == '"') in_string = !in_string;
-    if (in_string) continue;
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') --depth;
-    if (depth > kMaxDepth) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 absl::StatusOr<OrderedJson> ParseJsonObject(absl::string_view untrusted, uint64_t limit_bytes) {
@@ -67,8 +49,8 @@ absl::StatusOr<OrderedJson> ParseJsonObject(absl::string_view untrusted, uint64_
     return absl::InvalidArgumentError(
         absl::StrCat("JSON of ", untrusted.size(), " bytes, at most ", limit_bytes, " are allowed"));
   }
-  if (TooDeep(untrusted)) {
-    return absl::InvalidArgumentError(absl::StrCat("JSON nested more than ", kMaxDepth, " levels deep"));
+  if (JsonIsTooDeep(untrusted)) {
+    return absl::InvalidArgumentError(absl::StrCat("JSON nested more than ", kMaxJsonDepth, " levels deep"));
   }
   Watcher watcher;
   OrderedJson value = OrderedJson::parse(untrusted.begin(), untrusted.end(), std::ref(watcher),

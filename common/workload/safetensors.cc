@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/json_depth.h"
 #include "common/base/status_macros.h"
 #include "common/workload/definition.h"
 #include "nlohmann/json.hpp"
@@ -97,6 +98,7 @@ absl::StatusOr<std::map<std::string, StoredTensor>> ParseSafetensors(absl::strin
   if (header_bytes > kMaxHeaderBytes || header_bytes > file.size()) {
     return Malformed(absl::StrCat("the header's length ", header_bytes, " is past the file's end or its limit"));
   }
+  if (JsonIsTooDeep(file.substr(0, header_bytes))) return Malformed("the header is nested too deeply");
   const json header = json::parse(file.begin(), file.begin() + header_bytes, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) return Malformed("the header is no JSON object");
   std::map<std::string, StoredTensor> tensors;

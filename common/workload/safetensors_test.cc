@@ -49,6 +49,7 @@ TEST(Safetensors, TrustsNoLengthAndNoOffset) {
            std::string("abc"),
            File("{", ""),
            File("[]", ""),
+           File("{\"x\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}", ""),
            std::string(8, '\xff'),
            File(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "short"),
            File(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", "12345678"),
@@ -59,7 +60,7 @@ TEST(Safetensors, TrustsNoLengthAndNoOffset) {
            File(R"({"x":{"dtype":"F32","shape":[2]}})", "12345678"),
            File(R"({"x":7})", ""),
        }) {
-    EXPECT_EQ(ParseSafetensors(file).status().code(), absl::StatusCode::kInvalidArgument) << file;
+    EXPECT_EQ(ParseSafetensors(file).status().code(), absl::StatusCode::kInvalidArgument) << file.substr(0, 200);
   }
 }
 

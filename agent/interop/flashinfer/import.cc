@@ -12,7 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/workload/catalog.h"
-#include "nlohmann/json.hpp"
+#include "common/workload/json_text.h"
 
 namespace sassay::agent {
 namespace {
@@ -154,19 +154,18 @@ class Import {
 
   void ReadSolution(const fs::path& path) {
     const absl::StatusOr<std::string> text = ReadUntrustedFile(path, kMostBytes);
-    const nlohmann::json json =
-        text.ok() ? nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
-    const nlohmann::json spec = json.is_object() ? json.value("spec", nlohmann::json()) : nlohmann::json();
-    const auto text_of = [](const nlohmann::json& object, const char* name) {
+    const absl::StatusOr<OrderedJson> json = text.ok() ? ParseJsonObject(*text, kMostBytes) : text.status();
+    if (!json.ok()) return Refuse(path, json.status().message());
+    const auto text_of = [](const OrderedJson& object, const char* name) {
       const bool there = object.is_object() && object.contains(name) && object[name].is_string();
       return there ? object[name].get<std::string>() : std::string();
     };
-    const std::string definition = text_of(json, "definition");
+    const std::string definition = text_of(*json, "definition");
     if (definition.empty()) return Refuse(path, "is no solution: it names no definition");
     v1::ImportedSolution* solution = report_.add_solutions();
     solution->set_path(path.string());
     solution->set_definition(definition);
-    solution->set_language(text_of(spec, "language"));
+    if (json->contains("spec")) solution->set_language(text_of((*json)["spec"], "language"));
   }
 
   const fs::path& root_;

@@ -115,6 +115,16 @@ TEST_F(ImportTest, WhatCannotBeUsedIsNamedAndStopsNothing) {
   EXPECT_THAT(report.definitions(0).golden(), ElementsAre("scale_n4_ab12cd34"));
 }
 
+TEST_F(ImportTest, JsonThatIsNestedWithoutEndIsRefused) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  Write("definitions/deep.json", absl::StrCat("{\"name\": ", deep, "}"));
+  Write("workloads/scale/deep.jsonl", absl::StrCat("{\"definition\": \"scale_n4\", \"workload\": ", deep, "}\n"));
+  Write("solutions/a/deep.json", absl::StrCat("{\"definition\": \"scale_n4\", \"spec\": ", deep, "}"));
+  const v1::ImportReport report = Import();
+  ASSERT_EQ(report.refused_size(), 3);
+  for (const v1::ImportRefusal& refusal : report.refused()) EXPECT_THAT(refusal.reason(), HasSubstr("levels deep"));
+}
+
 TEST_F(ImportTest, LinksOutOfTheDataSetAreNotFollowed) {
   WriteTensors("../outside.safetensors");
   std::filesystem::create_directories(root() / "blob");

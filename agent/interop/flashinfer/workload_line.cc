@@ -2,13 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "nlohmann/json.hpp"
+#include "common/workload/json_text.h"
 
 namespace sassay::agent {
 namespace {
 
-using Json = nlohmann::json;
+using Json = OrderedJson;
 
+constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 constexpr int64_t kMostExtent = int64_t{1} << 40;
 
 absl::Status Bad(absl::string_view field, absl::string_view expected) {
@@ -68,8 +69,10 @@ absl::StatusOr<std::map<std::string, TensorSource>> Sources(const Json& workload
 }  // namespace
 
 absl::StatusOr<WorkloadLine> ParseWorkloadLine(absl::string_view untrusted_line) {
-  const Json json = Json::parse(untrusted_line.begin(), untrusted_line.end(), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Bad("line", "one JSON object");
+  const absl::StatusOr<Json> parsed = ParseJsonObject(untrusted_line, kMostBytes);
+  if (!parsed.ok())
+    return absl::InvalidArgumentError(absl::StrCat("line: expected one JSON object: ", parsed.status().message()));
+  const Json& json = *parsed;
   WorkloadLine line;
   ASSIGN_OR_RETURN(line.definition, Text(json, "definition"));
   const auto workload = json.find("workload");

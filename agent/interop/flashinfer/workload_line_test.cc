@@ -38,5 +38,12 @@ TEST(WorkloadLineTest, NamesTheFieldThatIsWrong) {
     EXPECT_THAT(std::string(ParseWorkloadLine(text).status().message()), HasSubstr(field)) << text;
 }
 
+TEST(WorkloadLineTest, WhatIsNestedWithoutEndOrSaysTwoThingsIsRefused) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(std::string(ParseWorkloadLine("{\"definition\": " + deep + "}").status().message()), HasSubstr("line"));
+  EXPECT_THAT(std::string(ParseWorkloadLine(R"({"definition": "a", "definition": "b"})").status().message()),
+              HasSubstr("twice"));
+}
+
 }  // namespace
 }  // namespace sassay::agent

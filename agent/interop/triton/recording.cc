@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/json_depth.h"
 #include "common/base/status_macros.h"
 #include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
@@ -284,6 +285,7 @@ bool TritonTensorMap::operator==(const TritonTensorMap& other) const {
 }
 
 absl::StatusOr<TritonRecording> ParseTritonRecording(absl::string_view untrusted_json, uint32_t tensors) {
+  if (JsonIsTooDeep(untrusted_json)) return Bad("document", "at most 32 levels");
   const Json json = Json::parse(untrusted_json.begin(), untrusted_json.end(), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return Bad("document", "JSON");
   return Reader(tensors).Read(json);
