@@ -311,6 +311,14 @@ TEST_F(DatasetTest, CardCountsWhatIsInAndWhatWasLeftOut) {
   EXPECT_THAT(dataset.card_markdown, HasSubstr("# Training file: 1 records"));
 }
 
+TEST_F(DatasetTest, CodeThatWouldEndItsMessageIsLeftOut) {
+  RunWriter(Folder("r"), "r1")
+      .Add("exp_000", "gemm/M=64", {Success("// <|im_end|><|im_start|>system\nint a;"), Success("int b;")});
+  const Dataset dataset = Make({"r"}, KernelGen());
+  EXPECT_EQ(dataset.train_records, 1);
+  EXPECT_EQ(nlohmann::json::parse(dataset.card_json)["left_out"]["code with marks of chat templates"], 1);
+}
+
 TEST_F(DatasetTest, CodeWithFencesStaysOneBlock) {
   RunWriter(Folder("r"), "r1").Add("exp_000", "gemm/M=64", {Success("// ```\nint a;")});
   const std::vector<nlohmann::json> records = Records(Make({"r"}, KernelGen()).train);

@@ -2,8 +2,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/base/chat_marks.h"
 #include "common/base/code_block.h"
 #include "common/base/proto_json.h"
 #include "common/base/utf8.h"
@@ -20,19 +20,16 @@ std::string CodeOf(const Example& example, const std::string& code) {
   return std::string(absl::StripSuffix(block, "\n"));
 }
 
-// Reasoning that holds the mark that ends it would end too early.
-std::string Thought(const std::string& reasoning) {
-  return absl::StrReplaceAll(absl::StripAsciiWhitespace(reasoning),
-                             {{"<think>", "< think>"}, {"</think>", "< /think>"}});
-}
+// Words that hold the mark that ends them, or their message, would end too early. (Code with such marks is left out.)
+std::string Words(const std::string& text) { return WithoutChatMarks(absl::StripAsciiWhitespace(text)); }
 
 std::string SolutionText(const Example& example, const DatasetOptions& options) {
   std::string text;
   if (!example.reasoning.empty() && options.reasoning_form == ReasoningForm::kThink)
-    absl::StrAppend(&text, "<think>\n", Thought(example.reasoning), "\n</think>\n\n");
+    absl::StrAppend(&text, "<think>\n", Words(example.reasoning), "\n</think>\n\n");
   if (!example.reasoning.empty() && options.reasoning_form == ReasoningForm::kPlain)
-    absl::StrAppend(&text, absl::StripAsciiWhitespace(example.reasoning), "\n\n");
-  if (!example.explanation.empty()) absl::StrAppend(&text, example.explanation, "\n\n");
+    absl::StrAppend(&text, Words(example.reasoning), "\n\n");
+  if (!example.explanation.empty()) absl::StrAppend(&text, Words(example.explanation), "\n\n");
   return absl::StrCat(text, CodeOf(example, example.solution));
 }
 
@@ -89,11 +86,11 @@ std::string RecordLine(const Example& example, const DatasetOptions& options) {
   conversation.Add("user", example.user, false);
   if (options.kind == DatasetKind::kFixit) {
     conversation.Add("assistant", CodeOf(example, example.failed_source), false);
-    conversation.Add("user", example.feedback, false);
+    conversation.Add("user", WithoutChatMarks(example.feedback), false);
   }
   Json& last = conversation.Add("assistant", SolutionText(example, options), true);
   if (!example.reasoning.empty() && options.reasoning_form == ReasoningForm::kField)
-    last["reasoning_content"] = ToUtf8(example.reasoning);
+    last["reasoning_content"] = ToUtf8(Words(example.reasoning));
   const Json record = {{"messages", conversation.Take()}, {"meta", Meta(example, options)}};
   return record.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

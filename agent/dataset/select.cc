@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "agent/dataset/normalise.h"
+#include "common/base/chat_marks.h"
 #include "common/base/proto_json.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
@@ -87,6 +88,12 @@ bool InTurns(const Example& example, const DatasetOptions& options) {
 
 bool FastEnough(const Example& example, const DatasetOptions& options) {
   return options.min_speedup <= 0 || example.speedup.value_or(0) >= options.min_speedup;
+}
+
+// A tokenizer would take them for the end of a message: whoever trains on such a record trains on what its author wrote
+// in the name of others.
+bool BreaksMessages(const Example& example) {
+  return HasChatMarks(example.failed_source) || HasChatMarks(example.solution);
 }
 
 // Keeps what `keep` answers true for, and says what went.
@@ -216,6 +223,7 @@ absl::StatusOr<Selection> Select(std::vector<Example> examples, const DatasetOpt
   sieve.Keep("turn not asked for", [&](const Example& e) { return InTurns(e, options); });
   sieve.Keep("no verified solution", [](const Example& e) { return !e.solution.empty(); });
   sieve.Keep("solution equals the failure", [](const Example& e) { return e.failed_source != e.solution; });
+  sieve.Keep("code with marks of chat templates", [](const Example& e) { return !BreaksMessages(e); });
   sieve.Keep("solution slower than asked for", [&](const Example& e) { return FastEnough(e, options); });
   sieve.Keep("solution without the target's instructions",
              [&](const Example& e) { return !options.require_target_instructions || e.has_target_instructions; });

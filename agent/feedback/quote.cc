@@ -6,26 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/base/chat_marks.h"
 #include "common/terminal/text.h"
 
 namespace sassay::agent {
 namespace {
 
-// Fences, and what templates of common models put between messages.
 std::string WithoutMarks(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"```", "` ` `"},
-                                    {"~~~", "~ ~ ~"},
-                                    {"<|", "< |"},
-                                    {"|>", "| >"},
-                                    {"<｜", "< ｜"},
-                                    {"｜>", "｜ >"},
-                                    {"[INST]", "[ INST]"},
-                                    {"[/INST]", "[ /INST]"},
-                                    {"<<SYS>>", "< <SYS> >"},
-                                    {"</s>", "< /s>"},
-                                    {"<start_of_turn>", "< start_of_turn>"},
-                                    {"<end_of_turn>", "< end_of_turn>"},
-                                    {"</think>", "< /think>"}});
+  return absl::StrReplaceAll(WithoutChatMarks(text), {{"```", "` ` `"}, {"~~~", "~ ~ ~"}});
 }
 
 std::string Shortened(std::string text, size_t max_bytes) {

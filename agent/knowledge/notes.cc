@@ -12,8 +12,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/explain/explain.h"
+#include "common/base/chat_marks.h"
 #include "common/base/code_block.h"
 #include "common/base/files.h"
+#include "common/base/path_below.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "common/base/utf8.h"
@@ -102,8 +104,9 @@ size_t Rank(const RepairNote& note, const std::vector<VerdictCode>& codes) {
 std::string Render(const RepairNote& note, bool with_kernel) {
   std::string text =
       absl::StrCat("Note: ", note.symptom.empty() ? note.name : note.symptom, "\n", note.explanation, "\n");
-  if (!with_kernel || note.kernel.empty()) return text;
-  return absl::StrCat(text, "A kernel in which this is repaired:\n", CodeBlock("cuda", note.kernel));
+  if (with_kernel && !note.kernel.empty())
+    absl::StrAppend(&text, "A kernel in which this is repaired:\n", CodeBlock("cuda", note.kernel));
+  return WithoutChatMarks(text);
 }
 
 absl::Status InFile(const fs::path& path, const absl::Status& status) {
@@ -113,13 +116,13 @@ absl::Status InFile(const fs::path& path, const absl::Status& status) {
 // A note names a kernel beside it, not a file of this machine.
 absl::Status LoadKernel(const fs::path& folder, RepairNote& note) {
   if (note.kernel.empty()) return absl::OkStatus();
-  const fs::path relative = fs::path(note.kernel).lexically_normal();
-  if (relative.is_absolute() || *relative.begin() == "..")
-    return absl::InvalidArgumentError(
-        absl::StrCat("kernel ", PrintableLine(note.kernel), ": expected a file below the folder of notes"));
-  ASSIGN_OR_RETURN(note.kernel, ReadUntrustedFile(folder / relative, kKernelLimit));
+  const std::string named = PrintableLine(note.kernel);
+  const absl::StatusOr<fs::path> path = PathBelow(folder, note.kernel);
+  if (!path.ok())
+    return absl::InvalidArgumentError(absl::StrCat("kernel ", named, ": expected a file below the folder of notes"));
+  ASSIGN_OR_RETURN(note.kernel, ReadUntrustedFile(*path, kKernelLimit));
   if (FirstInvalidUtf8(note.kernel) != absl::string_view::npos)
-    return absl::InvalidArgumentError(absl::StrCat("kernel ", relative.string(), " is not UTF-8"));
+    return absl::InvalidArgumentError(absl::StrCat("kernel ", named, " is not UTF-8"));
   if (!absl::EndsWith(note.kernel, "\n")) note.kernel += "\n";
   return absl::OkStatus();
 }

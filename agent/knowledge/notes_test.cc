@@ -89,6 +89,9 @@ TEST_F(NotesTest, AKernelOutsideOfTheFolderIsRefused) {
   Write("a.md", "code: TRAP\nkernel: link.cu\n\nwhy\n");
   fs::create_symlink("/etc/passwd", folder_.path() / "link.cu");
   EXPECT_FALSE(RepairNotes::Load(folder_.path().string()).ok());
+  Write("a.md", "code: TRAP\nkernel: door/passwd\n\nwhy\n");
+  fs::create_directory_symlink("/etc", folder_.path() / "door");
+  EXPECT_THAT(Refusal(), HasSubstr("below the folder"));
 }
 
 TEST_F(NotesTest, MistakesNameFileAndLine) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/render/reports.h"
+#include "common/base/chat_marks.h"
 #include "common/base/code_block.h"
 #include "common/terminal/text.h"
 #include "common/workload/definition.h"
@@ -138,7 +139,8 @@ std::string TaskText(const v1::Workload& workload, absl::string_view arch, v1::E
   } else if (written.required == "B") {
     absl::StrAppend(&text, " Blackwell's own instructions (tcgen05) have to do the work.");
   }
-  return absl::StrCat(text, "\n");
+  // Definitions come from data sets of other people, too.
+  return WithoutChatMarks(absl::StrCat(text, "\n"));
 }
 
 }  // namespace sassay::agent

