@@ -249,7 +249,7 @@ BREAKS = [
     (relations.references, *FRONTEND, CONTAINER + ("env", 1, "valueFrom", "secretKeyRef", "key"), "pass"),
     (relations.references, *FRONTEND, TEMPLATE + ("volumes", 2, "secret", "secretName"), "tokens"),
     (relations.references, "ConfigMap", "sassay-frontend", ("data", "store"), None),
-    (relations.volumes, *FRONTEND, CONTAINER + ("args", 4), "--token-file=/etc/sassay/tokens"),
+    (relations.volumes, *FRONTEND, CONTAINER + ("args", 5), "--token-file=/etc/sassay/tokens"),
     (relations.volumes, *FRONTEND, CONTAINER + ("args", 3), "--state=/var/cache/sassay"),
     (relations.volumes, *NODE, TEMPLATE + ("volumes", 0), None),
     (relations.volumes, *NODE, TEMPLATE + ("volumes", 2, "secret", "items"), None),
