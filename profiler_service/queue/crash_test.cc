@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/strings/str_split.h"
 #include "common/base/fd.h"
 #include "common/base/files.h"
@@ -133,7 +134,7 @@ TEST_F(CrashTest, ExclusionsNeitherLoseNorDoubleAVerdictAndUsageAddsUpExactly) {
     Reckon(events, sum);
   }
   EXPECT_GT(sum.excluded, 0u) << "nothing was excluded: the test has proved nothing";
-  const sassay::v1::TenantUsage usage = store->Usage("ann")->front();
+  const sassay::v1::TenantUsage usage = store->Usage("ann", absl::Now())->front();
   EXPECT_EQ(usage.verdicts(), sum.standing);
   EXPECT_EQ(usage.gpu_ns(), sum.standing_ns);
   EXPECT_EQ(usage.excluded_verdicts(), sum.excluded);

@@ -26,7 +26,7 @@ absl::Duration EstimateCost(const Account& account, Priority priority, const Rul
 
 void Apply(const Charge& charge, Priority priority, Account& account) {
   const size_t index = static_cast<size_t>(priority);
-  --account.waiting[index];
+  if (account.waiting[index] > 0) --account.waiting[index];
   ++account.running[index];
   account.charged[index] += charge.cost;
   account.pass = std::max(account.pass, charge.floor) + charge.step;
@@ -43,8 +43,9 @@ Settlement Settle(absl::Duration charged, absl::Duration gpu_time, Outcome outco
 
 void Apply(const Settlement& settlement, Priority priority, absl::Time now, const Rules& rules, Account& account) {
   const size_t index = static_cast<size_t>(priority);
-  --account.running[index];
-  account.charged[index] -= settlement.charged;
+  // What ran before shares were kept was never counted.
+  if (account.running[index] > 0) --account.running[index];
+  account.charged[index] = std::max(account.charged[index] - settlement.charged, absl::ZeroDuration());
   account.pass += settlement.correction;
   account.recent[index].Add(settlement.used, now, rules.half_life);
 }

@@ -37,7 +37,7 @@ class Yardstick {
 };
 
 Why ObstacleOfTheLost(const Head& head, const Node& node, const Pool& pool, const Rules& rules) {
-  if (node.suspects > 0) return Why::kSuspectIsRunning;
+  if (node.suspects > 0 && pool.living.size() > 1) return Why::kSuspectIsRunning;
   const bool here = Has(head.lost_on, node.name);
   if (head.lost_on.size() < rules.most_nodes_lost) {
     const auto fresh = [&](const std::string& name) { return !Has(head.lost_on, name); };

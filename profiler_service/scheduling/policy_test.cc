@@ -217,6 +217,8 @@ TEST_F(Policy, ANodeRunsOneThatWasLostBeforeAtATime) {
   EXPECT_EQ(Ask().why, Why::kSuspectIsRunning);
   Tenant("b", {MakeHead("innocent", Priority::kBatch)});
   EXPECT_EQ(Next(), "innocent");
+  pool_.living = {"n1"};
+  EXPECT_EQ(Next(), "lost") << "nobody else could take it";
 }
 
 TEST_F(Policy, WhatKilledThreeNodesGoesBackToThoseAndToNoFourth) {

@@ -38,6 +38,29 @@ struct AdmissionLimits {
   uint64_t queued = 0;            // queued submissions of all tenants
 };
 
+// GPUs of one architecture, among which shares are kept (scheduling/policy.h), as whoever asks for work sees them.
+struct AskedPool {
+  std::string arch;                 // "sm_90a"; empty for submissions of which nobody said what they need
+  uint64_t gpus = 1;                // of all living nodes
+  std::vector<std::string> living;  // names of the nodes that take work of it
+};
+
+// Who asks for work, and what it can run.
+struct Asker {
+  Asker(absl::string_view owner) : owner(owner) {}   // NOLINT: a process of its own that takes what has no architecture
+  Asker(const std::string& owner) : owner(owner) {}  // NOLINT
+  Asker(const char* owner) : owner(owner) {}         // NOLINT
+
+  std::string owner;                             // the process; holds the lease
+  std::string node = "local";                    // its name, which outlives the process
+  std::vector<AskedPool> pools = {{"", 1, {}}};  // in the order in which it would rather have work
+  std::vector<std::string> models;               // of its GPUs that have a free place; at most kMostModels count
+  std::vector<std::string> states;  // workloads whose state it holds, used last first; at most kMostStates count
+
+  static constexpr size_t kMostModels = 2;
+  static constexpr size_t kMostStates = 4;
+};
+
 // What a client asks for. `id` is used only if the request is new.
 struct NewSubmission {
   std::string id;
@@ -47,6 +70,7 @@ struct NewSubmission {
   absl::Time queue_deadline;  // still waiting then: the queue ends it
   absl::Duration run_deadline;
   AdmissionLimits limits;
+  std::string arch = "";  // of its pool; see AskedPool
 };
 
 // What became of a NewSubmission.
@@ -162,10 +186,10 @@ class Store {
   virtual absl::StatusOr<absl::optional<std::string>> FindEarlier(absl::string_view tenant,
                                                                   const sassay::v1::ProfileRequest& request) = 0;
 
-  // Takes the next submission: tenants in turn, the oldest of the tenant first; none of those past their queue
-  // deadline. Nothing if nothing waits. A lease survives the death of its process; a power cut may forget it (then
-  // nobody is left who holds it), so that taking work need not wait for the disk.
-  virtual void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
+  // Takes the next submission that the asker can run, by scheduling::Decide; none of those past their queue deadline.
+  // Nothing if nothing waits for it. A lease survives the death of its process; a power cut may forget it (then nobody
+  // is left who holds it), so that taking work need not wait for the disk.
+  virtual void Acquire(const Asker& asker, absl::Time now, absl::Time expires_at,
                        Callback<absl::optional<Lease>> done) = 0;
 
   // Appends an event of the running attempt; the store gives sequence and submission_id. An event that comes with a
@@ -256,8 +280,10 @@ class Store {
   virtual absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(absl::Time from, uint64_t after, int limit) = 0;
   virtual absl::StatusOr<uint64_t> LastIncident() = 0;
 
-  // What tenants have used, also for submissions that were forgotten; sorted. One tenant, or all if empty.
-  virtual absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) = 0;
+  // A tenant's weight among others, from the next dispatch on; durable when it returns.
+  virtual absl::Status SetWeight(absl::string_view tenant, uint32_t weight) = 0;
+  // What tenants have used until `now`, also for submissions that were forgotten; sorted. One tenant, or all if empty.
+  virtual absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant, absl::Time now) = 0;
 
   // Keeps a node, replacing what was kept of that name; durable when it returns.
   virtual absl::Status PutNode(const NodeRecord& node) = 0;

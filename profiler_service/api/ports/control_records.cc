@@ -119,7 +119,7 @@ ServerUnaryReactor* ControlPort::RecordIncident(CallbackServerContext* context,
 ServerUnaryReactor* ControlPort::GetUsage(CallbackServerContext* context, const sassay::v1::GetUsageRequest* request,
                                           sassay::v1::GetUsageResponse* response) {
   const auto read = [this, request, response](const Caller&) -> absl::Status {
-    ASSIGN_OR_RETURN(const std::vector<sassay::v1::TenantUsage> tenants, port_.store.Usage(request->tenant()));
+    ASSIGN_OR_RETURN(const std::vector<sassay::v1::TenantUsage> tenants, port_.store.Usage(request->tenant(), absl::Now()));
     for (const sassay::v1::TenantUsage& tenant : tenants) *response->add_tenants() = tenant;
     return absl::OkStatus();
   };

@@ -192,8 +192,8 @@ TEST_F(ThrottleTest, WhatOverlapsIsRunAgainTheOthersGoOnAndNoAcceptedTimingLiesI
   }
   EXPECT_GT(excluded, 0u) << "nothing overlapped: the test has proved nothing";
   EXPECT_GT(counted_on[kHot], 0) << "it returned, or was well before";
-  EXPECT_EQ(store->Usage("local")->front().verdicts(), uint64_t{kSubmissions});
-  EXPECT_EQ(store->Usage("local")->front().gpu_ns(), counted_ns);
+  EXPECT_EQ(store->Usage("local", absl::Now())->front().verdicts(), uint64_t{kSubmissions});
+  EXPECT_EQ(store->Usage("local", absl::Now())->front().gpu_ns(), counted_ns);
   EXPECT_TRUE(store->Holds()->empty());
 }
 

@@ -28,12 +28,8 @@ constexpr sql::Dialect kDialect = {
     "-(?1::bigint), 1, ?1, ?2, my_slot()) " SASSAY_COUNT_IN_SLOT
     "verdicts = t.verdicts - 1, gpu_ns = t.gpu_ns + excluded.gpu_ns, excluded_verdicts = t.excluded_verdicts + 1, "
     "excluded_gpu_ns = t.excluded_gpu_ns + excluded.excluded_gpu_ns",
-    "INSERT INTO tenant_slots AS t (last_turn, tenant, slot) VALUES (nextval('turns'), ?, "
-    "my_slot()) " SASSAY_COUNT_IN_SLOT "last_turn = excluded.last_turn",
-    // Rows that another transaction is taking are taken.
-    SASSAY_SELECT_SUBMISSION
-    "WHERE tenant = ? AND state = 0 AND queue_deadline > ? ORDER BY place LIMIT 1 FOR UPDATE OF submissions SKIP "
-    "LOCKED",
+    // A row that another transaction is changing is not there.
+    SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 0 FOR UPDATE OF submissions SKIP LOCKED",
     SASSAY_SELECT_PROGRESS "WHERE id = ANY (ARRAY (SELECT json_array_elements_text(?::json)))",
 };
 
@@ -178,6 +174,7 @@ absl::Status PostgresDb::Begin(const sql::Scope& scope) {
   if (scope.admits) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_ADMISSION);
   if (scope.windows == sql::Windows::kRead) absl::StrAppend(&sql, "; SELECT " SASSAY_SHARE_WINDOWS);
   if (scope.windows == sql::Windows::kWrite) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_WINDOWS);
+  if (scope.dispatches) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_DISPATCH);
   RETURN_IF_ERROR(connection_->Execute(sql).status());
   if (!scope.submissions.empty()) RETURN_IF_ERROR(LockRows(scope.submissions));
   if (scope.records) RETURN_IF_ERROR(Prepare("SELECT " SASSAY_LOCK_RECORDS).Run());

@@ -218,6 +218,63 @@ CREATE TRIGGER incidents_keep BEFORE UPDATE OR DELETE ON incidents FOR EACH STAT
 CREATE TRIGGER attempts_keep BEFORE UPDATE ON attempts FOR EACH STATEMENT EXECUTE FUNCTION never_changes();
 CREATE TRIGGER exclusions_keep BEFORE UPDATE ON exclusions FOR EACH STATEMENT EXECUTE FUNCTION never_changes();
 )sql",
+    // Version 2: who is next by GPU time (scheduling/policy.h). Times of shares are microseconds. What an attempt that
+    // has
+    // ended costs its tenant lies in `settlements` until the next dispatch, which alone changes shares.
+    R"sql(
+ALTER TABLE submissions
+  ADD COLUMN arch text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN priority smallint NOT NULL DEFAULT 0,
+  ADD COLUMN model text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN workload text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN lost smallint NOT NULL DEFAULT 0,
+  ADD COLUMN lost_on text NOT NULL DEFAULT '',
+  ADD COLUMN node text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN charged bigint NOT NULL DEFAULT 0;
+DROP INDEX submissions_queued;
+CREATE INDEX submissions_lines ON submissions (arch, tenant, priority, lost, model, place) WHERE state = 0;
+CREATE INDEX submissions_states ON submissions (arch, tenant, priority, workload, place) WHERE state = 0 AND lost = 0;
+CREATE INDEX submissions_suspects ON submissions (node) WHERE state = 1 AND lost = 1;
+
+CREATE TABLE pools (
+  arch text COLLATE "C" PRIMARY KEY,
+  virtual_time bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE shares (
+  arch text COLLATE "C" NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  pass bigint NOT NULL,
+  batch_credit bigint NOT NULL,
+  running_interactive bigint NOT NULL,
+  running_batch bigint NOT NULL,
+  charged_interactive bigint NOT NULL,
+  charged_batch bigint NOT NULL,
+  recent_interactive bigint NOT NULL,
+  recent_batch bigint NOT NULL,
+  attempts_interactive bigint NOT NULL,
+  attempts_batch bigint NOT NULL,
+  as_of_interactive bigint NOT NULL,
+  as_of_batch bigint NOT NULL,
+  PRIMARY KEY (arch, tenant)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+CREATE TABLE settlements (
+  place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  arch text COLLATE "C" NOT NULL,
+  tenant text COLLATE "C" NOT NULL,
+  priority smallint NOT NULL,
+  charged bigint NOT NULL,
+  gpu_ns bigint NOT NULL,
+  outcome smallint NOT NULL,
+  at bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+CREATE TABLE weights (
+  tenant text COLLATE "C" PRIMARY KEY,
+  weight bigint NOT NULL
+);
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
 

@@ -89,8 +89,8 @@ TEST_F(Schema, WhatEveryReleasedVersionKeptMeansTheSame) {
     EXPECT_EQ(store.Events("finished", 0, 10)->size(), 3u);
     EXPECT_TRUE(store.Events("finished", 0, 10)->back().last());
     EXPECT_EQ(store.AttemptsOf("excluded")->front().excluded->incident_id(), "i");
-    EXPECT_EQ(store.Usage("ann")->front().verdicts(), 1u);
-    EXPECT_EQ(store.Usage("ann")->front().excluded_verdicts(), 1u);
+    EXPECT_EQ(store.Usage("ann", kNow)->front().verdicts(), 1u);
+    EXPECT_EQ(store.Usage("ann", kNow)->front().excluded_verdicts(), 1u);
     EXPECT_EQ(store.Holds()->front().actor, "root");
     EXPECT_EQ(store.AuditLog(0, 10)->front().actor, "root");
     const auto lease = AcquireFrom(store);

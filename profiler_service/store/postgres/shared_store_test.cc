@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "profiler_service/store/postgres/postgres_testing.h"
 
 namespace sassay::store {
@@ -107,7 +108,7 @@ TEST(SharedStore, EverySubmissionIsTakenOnceAndHasOneVerdictAndDenseEvents) {
   EXPECT_EQ(front_end.CountDepths()->queued, 0u);
   EXPECT_EQ(front_end.CountDepths()->leased, 0u);
   uint64_t verdicts = 0;
-  const auto usage = *front_end.Usage("");
+  const auto usage = *front_end.Usage("", absl::Now());
   for (const sassay::v1::TenantUsage& tenant : usage) verdicts += tenant.verdicts();
   EXPECT_EQ(verdicts, static_cast<uint64_t>(kSubmissions));
 }

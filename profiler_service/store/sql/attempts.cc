@@ -197,11 +197,12 @@ absl::Status RecordFinished(Db& db, const Submission& submission, const Verdict&
       .Run();
 }
 
-absl::Status RecordLost(Db& db, const Submission& submission, const Ending& ending, absl::Time now) {
+absl::StatusOr<uint64_t> RecordLost(Db& db, const Submission& submission, const Ending& ending, absl::Time now) {
   ASSIGN_OR_RETURN(const uint64_t gpu_ns, GpuTimeSoFar(db, submission));
   RETURN_IF_ERROR(InsertAttempt(db, {submission.id, submission.attempt, ending.gpu, ending.seated_at, now, gpu_ns,
                                      sassay::v1::VERDICT_STATUS_UNSPECIFIED, absl::nullopt}));
-  return CountLost(db, submission, gpu_ns);
+  RETURN_IF_ERROR(CountLost(db, submission, gpu_ns));
+  return gpu_ns;
 }
 
 absl::StatusOr<absl::optional<Exclusion>> FindWindow(Db& db, absl::string_view gpu, absl::Time seated_at,

@@ -28,8 +28,8 @@ absl::StatusOr<sassay::v1::Event> EndWith(Db& db, Submission& submission, const 
 // Writes down the attempt that ended with `verdict`, and that its timing is not final if it is not.
 absl::Status RecordFinished(Db& db, const Submission& submission, const sassay::v1::Verdict& verdict,
                             const Ending& ending);
-// Writes down an attempt that ended without a verdict; what its stages took is in its events.
-absl::Status RecordLost(Db& db, const Submission& submission, const Ending& ending, absl::Time now);
+// Writes down an attempt that ended without a verdict; what its stages took is in its events. Answers that, in ns.
+absl::StatusOr<uint64_t> RecordLost(Db& db, const Submission& submission, const Ending& ending, absl::Time now);
 
 // What excludes an attempt with a place on `gpu` from `seated_at` to `ended_at`.
 absl::StatusOr<absl::optional<sassay::v1::Exclusion>> FindWindow(Db& db, absl::string_view gpu, absl::Time seated_at,

@@ -16,6 +16,7 @@ absl::Status Query::Run() {
 void Merge(const Scope& scope, Scope& into) {
   if (scope.durability == Durability::kDisk) into.durability = Durability::kDisk;
   into.admits |= scope.admits;
+  into.dispatches |= scope.dispatches;
   into.windows = std::max(into.windows, scope.windows);
   into.submissions.insert(into.submissions.end(), scope.submissions.begin(), scope.submissions.end());
   into.records |= scope.records;

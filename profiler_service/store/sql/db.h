@@ -79,8 +79,7 @@ struct Dialect {
   const char* count_verdict;   // (gpu_ns, tenant)
   const char* count_lost;      // (gpu_ns, tenant)
   const char* count_excluded;  // (gpu_ns, tenant)
-  const char* pass_turn;       // (tenant)
-  const char* oldest_of;       // (tenant, now): the columns of SASSAY_SELECT_SUBMISSION
+  const char* claim;           // (id): the columns of SASSAY_SELECT_SUBMISSION, if it waits and nobody changes it now
   const char* progress;        // (JSON array of ids): id, last_sequence, ended
 };
 
@@ -97,7 +96,8 @@ enum class Windows { kNone, kRead, kWrite };
 // (Db::LockExclusions), so no two transactions wait for each other.
 struct Scope {
   Durability durability = Durability::kDisk;
-  bool admits = false;  // counts what waits and adds to it
+  bool admits = false;      // counts what waits and adds to it
+  bool dispatches = false;  // reads and changes shares: one at a time
   Windows windows = Windows::kNone;
   std::vector<std::string> submissions;  // rows that are read in order to be changed
   bool records = false;                  // audit, incidents and holds

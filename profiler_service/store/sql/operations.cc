@@ -7,12 +7,14 @@
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/store/sql/attempts.h"
+#include "profiler_service/store/sql/dispatch.h"
 #include "profiler_service/store/sql/rows.h"
 
 namespace sassay::store::sql {
 namespace {
 
 using sassay::v1::Event;
+using scheduling::Outcome;
 
 // The submission if `lease` still holds it.
 absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
@@ -74,7 +76,7 @@ absl::Status InsertSubmission(Db& db, const NewSubmission& submission, const std
   return db
       .Prepare(
           "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, run_deadline, "
-          "last_sequence) VALUES (?, ?, ?, ?, ?, ?, ?, 1)")
+          "last_sequence, arch, priority, model, workload) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)")
       .Bind(submission.id)
       .Bind(submission.tenant)
       .Bind(submission.request.request_id())
@@ -82,42 +84,16 @@ absl::Status InsertSubmission(Db& db, const NewSubmission& submission, const std
       .Bind(submission.accepted_at)
       .Bind(submission.queue_deadline)
       .Bind(absl::ToInt64Nanoseconds(submission.run_deadline))
+      .Bind(submission.arch)
+      .Bind(static_cast<int64_t>(PriorityOf(submission.request)))
+      .Bind(submission.request.gpu_model())
+      .Bind(submission.request.workload())
       .Run();
 }
 
-// The tenant whose turn it is: the one served longest ago among those that wait, after `skipped` others.
-absl::StatusOr<absl::optional<std::string>> NextTenant(Db& db, absl::Time now, int skipped) {
-  Query query = db.Prepare(
-      "SELECT name FROM tenants WHERE queued > 0 AND EXISTS (SELECT 1 FROM submissions WHERE tenant = name AND state = "
-      "0 AND queue_deadline > ?) ORDER BY last_turn, name LIMIT 1 OFFSET ?");
-  ASSIGN_OR_RETURN(const bool found, query.Bind(now).Bind(skipped).Step());
-  return found ? absl::optional<std::string>(query.Text(0)) : absl::nullopt;
-}
-
-absl::StatusOr<absl::optional<Lease>> OldestOf(Db& db, const std::string& tenant, absl::Time now) {
-  Query query = db.Prepare(db.dialect().oldest_of);
-  ASSIGN_OR_RETURN(const bool found, query.Bind(tenant).Bind(now).Step());
-  return found ? absl::optional<Lease>(ReadLease(query)) : absl::nullopt;
-}
-
-// Where several processes take work, all that a tenant has waiting may just be taken by others.
-absl::StatusOr<absl::optional<Lease>> Next(Db& db, absl::Time now) {
-  for (int skipped = 0;; ++skipped) {
-    ASSIGN_OR_RETURN(const absl::optional<std::string> tenant, NextTenant(db, now, skipped));
-    if (!tenant.has_value()) return absl::optional<Lease>();
-    ASSIGN_OR_RETURN(absl::optional<Lease> lease, OldestOf(db, *tenant, now));
-    if (lease.has_value()) return lease;
-  }
-}
-
-absl::Status StoreLease(Db& db, const Lease& lease) {
-  return db.Prepare("UPDATE submissions SET state = 1, owner = ?, epoch = ?, expires_at = ?, attempt = ? WHERE id = ?")
-      .Bind(lease.owner)
-      .Bind(static_cast<int64_t>(lease.epoch))
-      .Bind(lease.expires_at)
-      .Bind(lease.submission.attempt)
-      .Bind(lease.submission.id)
-      .Run();
+Outcome OutcomeOf(Ended ended) {
+  if (ended == Ended::kCrashed) return Outcome::kCrashed;
+  return ended == Ended::kFailed ? Outcome::kRan : Outcome::kWasted;
 }
 
 int64_t LossesAfter(const Submission& submission, Ended ended) {
@@ -177,19 +153,6 @@ absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission) {
   return Submitted{submission.id, true, std::move(event)};
 }
 
-absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at) {
-  ASSIGN_OR_RETURN(absl::optional<Lease> lease, Next(db, now));
-  if (!lease.has_value()) return lease;
-  lease->submission.state = State::kLeased;
-  lease->submission.attempt += 1;
-  lease->owner = owner;
-  lease->epoch += 1;
-  lease->expires_at = expires_at;
-  RETURN_IF_ERROR(StoreLease(db, *lease));
-  RETURN_IF_ERROR(db.Prepare(db.dialect().pass_turn).Bind(lease->submission.tenant).Run());
-  return lease;
-}
-
 absl::StatusOr<Event> Append(Db& db, const Lease& lease, Event event) {
   ASSIGN_OR_RETURN(Submission submission, Held(db, lease));
   if (event.sequence() == 0 || event.sequence() == submission.last_sequence + 1) {
@@ -211,6 +174,8 @@ absl::StatusOr<std::vector<Event>> Finish(Db& db, const Lease& lease, const sass
   std::vector<Event> events(1);
   ASSIGN_OR_RETURN(events[0], EndWith(db, submission, verdict));
   RETURN_IF_ERROR(RecordFinished(db, submission, verdict, ending));
+  const bool wasted = exclusion.has_value();
+  RETURN_IF_ERROR(PayFor(db, submission.id, GpuTimeOf(verdict), wasted ? Outcome::kWasted : Outcome::kRan, ended_at));
   events[0].set_last(!exclusion.has_value() && verdict.timing().status() != sassay::v1::Timing::PROVISIONAL);
   if (!exclusion.has_value()) return events;
   const bool rerun = submission.exclusions < ending.max_exclusions;
@@ -227,7 +192,9 @@ absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reas
   if (may_be_excluded && submission.exclusions < ending.max_exclusions) {
     ASSIGN_OR_RETURN(exclusion, FindWindow(db, ending.gpu, ending.seated_at, now));
   }
-  RETURN_IF_ERROR(RecordLost(db, submission, ending, now));
+  ASSIGN_OR_RETURN(const uint64_t gpu_ns, RecordLost(db, submission, ending, now));
+  RETURN_IF_ERROR(PayFor(db, submission.id, gpu_ns, exclusion.has_value() ? Outcome::kWasted : OutcomeOf(ended), now));
+  RETURN_IF_ERROR(NoteLoss(db, submission.id, ended));
   const bool failed = ended == Ended::kFailed && !exclusion.has_value();
   RETURN_IF_ERROR(
       db.Prepare(
@@ -295,6 +262,16 @@ absl::StatusOr<int> Trim(Db& db, absl::Time before, int limit) {
   }
   RETURN_IF_ERROR(db.Prepare("DELETE FROM windows WHERE until < ?").Bind(before).Run());
   return static_cast<int>(ids.size());
+}
+
+absl::StatusOr<bool> SetWeight(Db& db, const std::string& tenant, uint32_t weight) {
+  RETURN_IF_ERROR(
+      db.Prepare("INSERT INTO weights (tenant, weight) VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET weight = "
+                 "excluded.weight")
+          .Bind(tenant)
+          .Bind(weight)
+          .Run());
+  return true;
 }
 
 absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record) {

@@ -17,7 +17,6 @@ namespace sassay::store::sql {
 
 // All of them look first and write only when nothing can refuse any more (see GroupWriter). Errors as in store.h.
 absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission);
-absl::StatusOr<absl::optional<Lease>> Acquire(Db& db, const std::string& owner, absl::Time now, absl::Time expires_at);
 absl::StatusOr<sassay::v1::Event> Append(Db& db, const Lease& lease, sassay::v1::Event event);
 absl::StatusOr<std::vector<sassay::v1::Event>> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict,
                                                       const Ending& ending);
@@ -32,6 +31,7 @@ absl::StatusOr<bool> PlaceHold(Db& db, const Hold& hold);
 absl::StatusOr<bool> LiftHold(Db& db, const std::string& gpu, const std::string& holder);
 absl::StatusOr<bool> RecordIncident(Db& db, const sassay::v1::Incident& incident);
 absl::StatusOr<bool> Audit(Db& db, const AuditRecord& record);
+absl::StatusOr<bool> SetWeight(Db& db, const std::string& tenant, uint32_t weight);
 absl::StatusOr<bool> PutNode(Db& db, const NodeRecord& node);
 absl::StatusOr<bool> DropNode(Db& db, const std::string& name, const std::string& instance);
 
@@ -51,7 +51,7 @@ absl::StatusOr<Depths> CountDepths(Db& db);
 absl::StatusOr<std::vector<Hold>> Holds(Db& db);
 absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(Db& db, absl::Time from, uint64_t after, int limit);
 absl::StatusOr<uint64_t> LastIncident(Db& db);
-absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(Db& db, absl::string_view tenant);
+absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(Db& db, absl::string_view tenant, absl::Time now);
 absl::StatusOr<std::vector<AuditRecord>> AuditLog(Db& db, uint64_t after, int limit);
 absl::StatusOr<std::vector<NodeRecord>> Nodes(Db& db);
 

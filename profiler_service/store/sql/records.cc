@@ -5,6 +5,7 @@
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/store/sql/operations.h"
+#include "profiler_service/store/sql/shares.h"
 
 namespace sassay::store::sql {
 
@@ -106,10 +107,12 @@ absl::StatusOr<uint64_t> LastIncident(Db& db) {
   return static_cast<uint64_t>(query.Int(0));
 }
 
-absl::StatusOr<std::vector<TenantUsage>> Usage(Db& db, absl::string_view tenant) {
+absl::StatusOr<std::vector<TenantUsage>> Usage(Db& db, absl::string_view tenant, absl::Time now) {
+  ASSIGN_OR_RETURN(const auto recent, RecentUse(db, now));
   Query query = db.Prepare(
-      "SELECT name, verdicts, gpu_ns, excluded_verdicts, excluded_gpu_ns, lost_attempts, lost_gpu_ns, queued, leased "
-      "FROM tenants WHERE ?1 = '' OR name = ?1 ORDER BY name");
+      "SELECT name, verdicts, gpu_ns, excluded_verdicts, excluded_gpu_ns, lost_attempts, lost_gpu_ns, queued, leased, "
+      "coalesce(w.weight, 1) FROM tenants LEFT JOIN weights w ON w.tenant = name WHERE ?1 = '' OR name = ?1 ORDER BY "
+      "name");
   query.Bind(tenant);
   const auto number = [&](int column) { return static_cast<uint64_t>(query.Int(column)); };
   std::vector<TenantUsage> tenants;
@@ -126,6 +129,9 @@ absl::StatusOr<std::vector<TenantUsage>> Usage(Db& db, absl::string_view tenant)
     usage.set_lost_gpu_ns(number(6));
     usage.set_queued(number(7));
     usage.set_running(number(8));
+    usage.set_weight(static_cast<uint32_t>(number(9)));
+    const auto used = recent.find(usage.tenant());
+    if (used != recent.end()) usage.set_recent_gpu_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(used->second)));
   }
 }
 

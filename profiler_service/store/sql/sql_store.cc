@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "profiler_service/store/sql/attempts.h"
+#include "profiler_service/store/sql/dispatch.h"
 #include "profiler_service/store/sql/operations.h"
 
 namespace sassay::store::sql {
@@ -101,13 +102,13 @@ void SqlStore::Submit(NewSubmission submission, Callback<Submitted> done) {
                   [](const Submitted& submitted, Changes& changes) { changes.work = submitted.created; });
 }
 
-void SqlStore::Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
+void SqlStore::Acquire(const Asker& asker, absl::Time now, absl::Time expires_at,
                        Callback<absl::optional<Lease>> done) {
   Scope scope;
+  scope.dispatches = true;
   scope.durability = Durability::kProcess;
-  Post<absl::optional<Lease>>(
-      [owner = std::string(owner), now, expires_at](Db& db) { return sql::Acquire(db, owner, now, expires_at); },
-      std::move(scope), std::move(done), [](const absl::optional<Lease>&, Changes&) {});
+  Post<absl::optional<Lease>>([asker, now, expires_at](Db& db) { return sql::Acquire(db, asker, now, expires_at); },
+                              std::move(scope), std::move(done), [](const absl::optional<Lease>&, Changes&) {});
 }
 
 void SqlStore::Append(const Lease& lease, Event event, Callback<Event> done) {
@@ -208,6 +209,10 @@ absl::Status SqlStore::DropNode(absl::string_view name, absl::string_view instan
   });
 }
 
+absl::Status SqlStore::SetWeight(absl::string_view tenant, uint32_t weight) {
+  return Record([tenant = std::string(tenant), weight](Db& db) { return sql::SetWeight(db, tenant, weight); });
+}
+
 absl::Status SqlStore::Audit(const AuditRecord& record) {
   return Record([record](Db& db) { return sql::Audit(db, record); });
 }
@@ -274,8 +279,8 @@ absl::StatusOr<std::vector<IncidentRecord>> SqlStore::IncidentsSince(absl::Time 
 
 absl::StatusOr<uint64_t> SqlStore::LastIncident() { return Read<uint64_t>(sql::LastIncident); }
 
-absl::StatusOr<std::vector<sassay::v1::TenantUsage>> SqlStore::Usage(absl::string_view tenant) {
-  return Read<std::vector<sassay::v1::TenantUsage>>([&](Db& db) { return sql::Usage(db, tenant); });
+absl::StatusOr<std::vector<sassay::v1::TenantUsage>> SqlStore::Usage(absl::string_view tenant, absl::Time now) {
+  return Read<std::vector<sassay::v1::TenantUsage>>([&](Db& db) { return sql::Usage(db, tenant, now); });
 }
 
 absl::StatusOr<std::vector<NodeRecord>> SqlStore::Nodes() { return Read<std::vector<NodeRecord>>(sql::Nodes); }

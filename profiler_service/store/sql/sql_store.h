@@ -66,7 +66,7 @@ class SqlStore : public Store {
   std::unique_ptr<Watch> Observe(Observer observer) override;
 
   void Submit(NewSubmission submission, Callback<Submitted> done) override;
-  void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
+  void Acquire(const Asker& asker, absl::Time now, absl::Time expires_at,
                Callback<absl::optional<Lease>> done) override;
   void Append(const Lease& lease, sassay::v1::Event event, Callback<sassay::v1::Event> done) override;
   void Finish(const Lease& lease, sassay::v1::Verdict verdict, const Ending& ending,
@@ -88,6 +88,7 @@ class SqlStore : public Store {
   absl::Status PutNode(const NodeRecord& node) override;
   absl::Status DropNode(absl::string_view name, absl::string_view instance) override;
   absl::Status Audit(const AuditRecord& record) override;
+  absl::Status SetWeight(absl::string_view tenant, uint32_t weight) override;
 
   absl::StatusOr<absl::optional<std::string>> FindEarlier(absl::string_view tenant,
                                                           const sassay::v1::ProfileRequest& request) override;
@@ -108,7 +109,7 @@ class SqlStore : public Store {
   absl::StatusOr<std::vector<Hold>> Holds() override;
   absl::StatusOr<std::vector<IncidentRecord>> IncidentsSince(absl::Time from, uint64_t after, int limit) override;
   absl::StatusOr<uint64_t> LastIncident() override;
-  absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) override;
+  absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant, absl::Time now) override;
   absl::StatusOr<std::vector<NodeRecord>> Nodes() override;
   absl::StatusOr<std::vector<AuditRecord>> AuditLog(uint64_t after, int limit) override;
 

@@ -16,8 +16,7 @@ constexpr sql::Dialect kDialect = {
     "UPDATE tenants SET lost_attempts = lost_attempts + 1, lost_gpu_ns = lost_gpu_ns + ? WHERE name = ?",
     "UPDATE tenants SET verdicts = verdicts - 1, gpu_ns = gpu_ns - ?1, excluded_verdicts = excluded_verdicts + 1, "
     "excluded_gpu_ns = excluded_gpu_ns + ?1 WHERE name = ?2",
-    "UPDATE tenants SET last_turn = (SELECT max(last_turn) + 1 FROM tenants) WHERE name = ?",
-    SASSAY_SELECT_SUBMISSION "WHERE tenant = ? AND state = 0 AND queue_deadline > ? ORDER BY place LIMIT 1",
+    SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 0",
     SASSAY_SELECT_PROGRESS "WHERE id IN (SELECT value FROM json_each(?))",
 };
 

@@ -193,6 +193,61 @@ CREATE TABLE nodes (
   draining INTEGER NOT NULL
 ) WITHOUT ROWID;
 )sql",
+    // Version 6: who is next by GPU time (scheduling/policy.h). Times of shares are microseconds. What an attempt that
+    // has ended costs its tenant lies in `settlements` until the next dispatch, which alone changes shares.
+    R"sql(
+ALTER TABLE submissions ADD COLUMN arch TEXT NOT NULL DEFAULT '';
+ALTER TABLE submissions ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE submissions ADD COLUMN model TEXT NOT NULL DEFAULT '';
+ALTER TABLE submissions ADD COLUMN workload TEXT NOT NULL DEFAULT '';
+ALTER TABLE submissions ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE submissions ADD COLUMN lost_on TEXT NOT NULL DEFAULT '';
+ALTER TABLE submissions ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE submissions ADD COLUMN charged INTEGER NOT NULL DEFAULT 0;
+DROP INDEX submissions_queued;
+CREATE INDEX submissions_lines ON submissions (arch, tenant, priority, lost, model, place) WHERE state = 0;
+CREATE INDEX submissions_states ON submissions (arch, tenant, priority, workload, place) WHERE state = 0 AND lost = 0;
+CREATE INDEX submissions_suspects ON submissions (node) WHERE state = 1 AND lost = 1;
+
+CREATE TABLE pools (
+  arch TEXT PRIMARY KEY,
+  virtual_time INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE shares (
+  arch TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  pass INTEGER NOT NULL,
+  batch_credit INTEGER NOT NULL,
+  running_interactive INTEGER NOT NULL,
+  running_batch INTEGER NOT NULL,
+  charged_interactive INTEGER NOT NULL,
+  charged_batch INTEGER NOT NULL,
+  recent_interactive INTEGER NOT NULL,
+  recent_batch INTEGER NOT NULL,
+  attempts_interactive INTEGER NOT NULL,
+  attempts_batch INTEGER NOT NULL,
+  as_of_interactive INTEGER NOT NULL,
+  as_of_batch INTEGER NOT NULL,
+  PRIMARY KEY (arch, tenant)
+) WITHOUT ROWID;
+
+CREATE TABLE settlements (
+  place INTEGER PRIMARY KEY AUTOINCREMENT,
+  arch TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  charged INTEGER NOT NULL,
+  gpu_ns INTEGER NOT NULL,
+  outcome INTEGER NOT NULL,
+  at INTEGER NOT NULL
+);
+
+CREATE TABLE weights (
+  tenant TEXT PRIMARY KEY,
+  weight INTEGER NOT NULL
+) WITHOUT ROWID;
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
 constexpr int64_t kCountsUsage = 4;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/store/sql/operations.h"
@@ -191,8 +192,8 @@ TEST_F(SqliteFile, WhatVersionThreeKeptMeansTheSame) {
   ASSERT_EQ(events.size(), 2u);
   EXPECT_FALSE(events[0].last());
   EXPECT_TRUE(events[1].last()) << "its verdict is the last event";
-  EXPECT_EQ(store->Usage("ann")->front().gpu_ns(), 77u);
-  EXPECT_EQ(store->Usage("ann")->front().verdicts(), 1u);
+  EXPECT_EQ(store->Usage("ann", absl::Now())->front().gpu_ns(), 77u);
+  EXPECT_EQ(store->Usage("ann", absl::Now())->front().verdicts(), 1u);
   const auto holds = *store->Holds();
   ASSERT_EQ(holds.size(), 1u);
   EXPECT_EQ(holds[0].gpu, "");

@@ -26,9 +26,9 @@ class ForwardingStore : public Store {
                                                           const sassay::v1::ProfileRequest& request) override {
     return real_.FindEarlier(tenant, request);
   }
-  void Acquire(absl::string_view owner, absl::Time now, absl::Time expires_at,
+  void Acquire(const Asker& asker, absl::Time now, absl::Time expires_at,
                Callback<absl::optional<Lease>> done) override {
-    real_.Acquire(owner, now, expires_at, std::move(done));
+    real_.Acquire(asker, now, expires_at, std::move(done));
   }
   void Append(const Lease& lease, sassay::v1::Event event, Callback<sassay::v1::Event> done) override {
     real_.Append(lease, std::move(event), std::move(done));
@@ -96,8 +96,9 @@ class ForwardingStore : public Store {
     return real_.IncidentsSince(from, after, limit);
   }
   absl::StatusOr<uint64_t> LastIncident() override { return real_.LastIncident(); }
-  absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant) override {
-    return real_.Usage(tenant);
+  absl::Status SetWeight(absl::string_view tenant, uint32_t weight) override { return real_.SetWeight(tenant, weight); }
+  absl::StatusOr<std::vector<sassay::v1::TenantUsage>> Usage(absl::string_view tenant, absl::Time now) override {
+    return real_.Usage(tenant, now);
   }
   absl::Status PutNode(const NodeRecord& node) override { return real_.PutNode(node); }
   absl::Status DropNode(absl::string_view name, absl::string_view instance) override {

@@ -299,8 +299,8 @@ TEST_P(StoreConformance, WhatATenantHasUsedIsTheSumOverItsVerdictsAndOutlivesThe
   EXPECT_EQ(*store_->Trim(absl::FromUnixSeconds(1'800'000'000), 100), 2);
   Reopen();
   EXPECT_EQ(UsageOf("ann").gpu_ns(), 301u);
-  EXPECT_EQ(store_->Usage("")->size(), 2u);
-  EXPECT_THAT(*store_->Usage("nobody"), IsEmpty());
+  EXPECT_EQ(store_->Usage("", now_)->size(), 2u);
+  EXPECT_THAT(*store_->Usage("nobody", now_), IsEmpty());
 }
 
 TEST_P(StoreConformance, HoldsAreKeptByGpuAndHolder) {

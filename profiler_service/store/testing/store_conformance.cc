@@ -86,7 +86,7 @@ absl::StatusOr<Event> StoreConformance::SettleTiming(const std::string& id, uint
 }
 
 sassay::v1::TenantUsage StoreConformance::UsageOf(const std::string& tenant) {
-  const auto usage = store_->Usage(tenant);
+  const auto usage = store_->Usage(tenant, now_);
   EXPECT_TRUE(usage.ok()) << usage.status();
   return usage.ok() && usage->size() == 1 ? usage->front() : sassay::v1::TenantUsage();
 }

@@ -58,6 +58,20 @@ class StoreConformance : public testing::TestWithParam<std::pair<std::string, St
   sassay::v1::TenantUsage UsageOf(const std::string& tenant);
   absl::StatusOr<Cancellation> Cancel(const std::string& tenant, const std::string& id);
 
+  // What scheduling looks at.
+  struct Wish {
+    sassay::v1::Priority priority = sassay::v1::PRIORITY_BATCH;
+    std::string arch = "";
+    std::string model = "";
+    std::string workload = "w";
+    absl::Duration later = absl::ZeroDuration();
+  };
+  std::string AcceptWith(const std::string& tenant, const std::string& request_id, const Wish& wish);
+  absl::optional<Lease> AcquireAs(const Asker& asker);
+  // Its request_id; "none".
+  std::string NextFor(const Asker& asker);
+  void FinishAfter(const Lease& lease, absl::Duration gpu_time);
+
   std::unique_ptr<StoreBed> bed_;
   std::unique_ptr<Store> store_;
   const absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
