@@ -256,6 +256,7 @@ BREAKS = [
     (relations.hardening, *FRONTEND, TEMPLATE + ("securityContext", "seccompProfile", "type"), "Unconfined"),
     (relations.hardening, *FRONTEND, TEMPLATE + ("automountServiceAccountToken",), None),
     (relations.hardening, *FRONTEND, TEMPLATE + ("serviceAccountName",), "default"),
+    (relations.hardening, *NODE, TEMPLATE + ("enableServiceLinks",), None),
     (relations.hardening, *NODE, TEMPLATE + ("securityContext", "runAsUser"), 0),
     (relations.hardening, *NODE, TEMPLATE + ("hostUsers",), None),
     (relations.hardening, *NODE, TEMPLATE + ("hostPID",), True),

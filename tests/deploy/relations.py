@@ -286,6 +286,9 @@ def hardening(objects):
         account = accounts.get(spec.get("serviceAccountName"), {})
         if spec.get("automountServiceAccountToken") is not False or account.get("automountServiceAccountToken") is not False:
             yield f"{name(item)}: has a token of the API server, or no ServiceAccount of its own"
+        # Of a Service `sassay-x` Kubernetes would make variables SASSAY_X_…, which are flags to our programs.
+        if spec.get("enableServiceLinks") is not False:
+            yield f"{name(item)}: has variables named after Services"
         security = spec.get("securityContext", {})
         if security.get("runAsNonRoot") is not True or security.get("runAsUser", 0) == 0:
             yield f"{name(item)}: may run as root"
