@@ -73,7 +73,7 @@ constexpr Key kKeys[] = {
      "folder with repair notes for the feedback, as DIR; DIR:kernel shows the repaired kernels too"},
     {"parallel", kCount, "4", "", false, true, "answers under way at once"},
     {"price", kText, "", "", false, false,
-     "US dollars for a million tokens, as PROMPT,COMPLETION or PROMPT,CACHED_PROMPT,COMPLETION"},
+     "US dollars for a million tokens, as PROMPT,COMPLETION or PROMPT,CACHED_PROMPT[,CACHE_WRITE],COMPLETION"},
     {"profile", kChoice, "strict", "strict|lenient", false, true,
      "how strictly host code is held to launching the same work"},
     {"prompt", kPathList, "", "", false, false,

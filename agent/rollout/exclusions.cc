@@ -12,10 +12,11 @@ void Exclusions::Counts(size_t trajectory, uint32_t turn, const v1::Verdict& ver
   if (verdict.submission_id().empty()) return;
   absl::MutexLock lock(&mutex_);
   counted_[verdict.submission_id()] = {trajectory, turn, verdict.attempt()};
-  const auto early = early_.find(verdict.submission_id());
-  if (early == early_.end()) return;
-  if (early->second.attempt() == verdict.attempt()) excluded_[{trajectory, turn}] = early->second.exclusion();
-  early_.erase(early);
+  const auto begin = early_.lower_bound({verdict.submission_id(), 0});
+  const auto end = early_.upper_bound({verdict.submission_id(), verdict.attempt()});
+  if (begin == end) return;
+  if (std::prev(end)->first.second == verdict.attempt()) excluded_[{trajectory, turn}] = std::prev(end)->second;
+  early_.erase(begin, end);
 }
 
 void Exclusions::Take(const v1::Event& event) {
@@ -25,7 +26,7 @@ void Exclusions::Take(const v1::Event& event) {
     absl::MutexLock lock(&mutex_);
     const auto found = counted_.find(event.submission_id());
     if (found == counted_.end()) {
-      if (early_.size() < kMostEarly) early_[event.submission_id()] = excluded;
+      if (early_.size() < kMostEarly) early_[{event.submission_id(), excluded.attempt()}] = excluded.exclusion();
     } else if (found->second.attempt == excluded.attempt()) {
       excluded_[{found->second.trajectory, found->second.turn}] = excluded.exclusion();
       trajectory = found->second.trajectory;

@@ -47,12 +47,13 @@ class Exclusions {
     uint32_t turn;
     uint32_t attempt;
   };
-  using Place = std::pair<size_t, uint32_t>;  // trajectory, turn
+  using Place = std::pair<size_t, uint32_t>;         // trajectory, turn
+  using Attempt = std::pair<std::string, uint32_t>;  // submission, attempt
 
   const std::function<void(size_t)> on_excluded_;
   mutable absl::Mutex mutex_;
-  std::map<std::string, Counted> counted_ ABSL_GUARDED_BY(mutex_);     // by submission
-  std::map<std::string, v1::Excluded> early_ ABSL_GUARDED_BY(mutex_);  // by submission; bounded
+  std::map<std::string, Counted> counted_ ABSL_GUARDED_BY(mutex_);  // by submission
+  std::map<Attempt, v1::Exclusion> early_ ABSL_GUARDED_BY(mutex_);  // bounded
   std::map<Place, v1::Exclusion> excluded_ ABSL_GUARDED_BY(mutex_);
 };
 

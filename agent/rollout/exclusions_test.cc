@@ -61,6 +61,20 @@ TEST_F(ExclusionsTest, OnlyTheAttemptThatCountsMatters) {
   EXPECT_TRUE(exclusions_.Earliest(0).has_value());
 }
 
+// A run that was killed before it heard of the first one, and goes on after the second.
+TEST_F(ExclusionsTest, OfSeveralExclusionsOfASubmissionTheOneOfTheVerdictsAttemptIsFound) {
+  exclusions_.Take(Excluded("a", 1));
+  exclusions_.Take(Excluded("a", 2));
+  exclusions_.Take(Excluded("b", 2));
+  exclusions_.Counts(0, 0, VerdictOf("a", 1));
+  EXPECT_TRUE(exclusions_.Earliest(0).has_value());
+  exclusions_.Rewound(0, 0);
+  exclusions_.Counts(0, 0, VerdictOf("a", 2));
+  EXPECT_TRUE(exclusions_.Earliest(0).has_value());
+  exclusions_.Counts(1, 0, VerdictOf("b", 1));
+  EXPECT_FALSE(exclusions_.Earliest(1).has_value()) << "that attempt is still to come";
+}
+
 TEST_F(ExclusionsTest, TurnsThatWereTakenBackAreNobodysBusinessAnyMore) {
   exclusions_.Counts(0, 0, VerdictOf("a", 1));
   exclusions_.Counts(0, 1, VerdictOf("b", 1));

@@ -2,9 +2,7 @@
 #ifndef SASSAY_AGENT_ROLLOUT_JUDGE_H_
 #define SASSAY_AGENT_ROLLOUT_JUDGE_H_
 
-#include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -54,10 +52,6 @@ class Judge {
  public:
   virtual ~Judge() = default;
   virtual absl::StatusOr<Judgement> Run(const JudgeJob& job, const JudgeListener& listener, Stopper& stopper) = 0;
-  // Whether that attempt of a submission was excluded after it had its verdict. NOT_FOUND if the service does not keep
-  // the submission any more. Waits until a re-run has its verdict.
-  virtual absl::StatusOr<std::optional<v1::Exclusion>> ExclusionOf(const std::string& submission_id, uint32_t attempt,
-                                                                   Stopper& stopper) = 0;
   // No thread waits inside for its turn any more, and none will.
   virtual void Close() = 0;
 };

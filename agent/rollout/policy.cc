@@ -53,11 +53,12 @@ bool EndsConversation(const absl::Status& status) {
 void Price(const v1::Prices& prices, v1::Usage& usage) {
   if (usage.cost_usd() > 0) return;
   const uint64_t cached = std::min(usage.cached_prompt_tokens(), usage.prompt_tokens());
-  const double cached_price = prices.cached_prompt() > 0 ? prices.cached_prompt() : prices.prompt();
-  usage.set_cost_usd((static_cast<double>(usage.prompt_tokens() - cached) * prices.prompt() +
-                      static_cast<double>(cached) * cached_price +
-                      static_cast<double>(usage.completion_tokens()) * prices.completion()) /
-                     kTokensPerPrice);
+  const uint64_t written = std::min(usage.cache_written_prompt_tokens(), usage.prompt_tokens() - cached);
+  const auto cost = [](uint64_t tokens, double price) { return static_cast<double>(tokens) * price / kTokensPerPrice; };
+  const auto or_prompt = [&](double price) { return price > 0 ? price : prices.prompt(); };
+  usage.set_cost_usd(cost(usage.prompt_tokens() - cached - written, prices.prompt()) +
+                     cost(cached, or_prompt(prices.cached_prompt())) + cost(written, or_prompt(prices.cache_write())) +
+                     cost(usage.completion_tokens(), prices.completion()));
 }
 
 }  // namespace sassay::agent

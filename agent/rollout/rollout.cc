@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+
 namespace sassay::agent {
 namespace {
 
@@ -17,14 +19,23 @@ Rollout::Rollout(RolloutParts parts, RolloutOptions options, std::vector<Traject
       answers_(options_.parallel),
       readers_(kReaders),
       exclusions_([this](size_t index) { OnExcluded(index); }),
-      context_{parts_.folder,     parts_.model,     parts_.judge, parts_.notes, answers_,
-               readers_,          spending,         exclusions_,  parts_.board, options_.infrastructure,
-               options_.language, options_.resumed, closing_,     options_.now} {
+      context_{parts_.folder,     parts_.model, parts_.judge, parts_.notes, answers_,
+               readers_,          spending,     exclusions_,  parts_.board, options_.infrastructure,
+               options_.language, closing_,     options_.now} {
   for (const TrajectorySpec& spec : specs_) {
     parts_.board.Add(spec.began.trajectory_id(), spec.began.workload());
     places_.push_back(std::make_unique<Place>());
     waiting_.push_back(spec.index);
   }
+}
+
+// Before any trajectory is opened, so that none ends, or pays for a turn, on a verdict that does not count.
+void Rollout::AskWhatWasExcluded() {
+  if (!parts_.past_exclusions) return;
+  const absl::Status status =
+      parts_.past_exclusions(asking_what_was_excluded_, [this](const v1::Event& event) { exclusions_.Take(event); });
+  if (!status.ok() && !closing_)
+    parts_.board.Note(absl::StrCat("what was excluded meanwhile could not be asked for: ", status.message()));
 }
 
 absl::Status Rollout::Run() {
@@ -34,6 +45,7 @@ absl::Status Rollout::Run() {
     watcher = std::thread(
         [&] { parts_.watch_exclusions(watching, [this](const v1::Event& event) { exclusions_.Take(event); }); });
   }
+  AskWhatWasExcluded();
   std::vector<std::thread> threads(std::min(options_.in_flight, specs_.size()));
   for (std::thread& thread : threads) thread = std::thread([this] { Serve(); });
   for (std::thread& thread : threads) thread.join();
@@ -95,6 +107,7 @@ void Rollout::Stop(const absl::Status& why) {
   closing_ = true;
   answers_.Close();
   parts_.judge.Close();
+  asking_what_was_excluded_.Stop();
   for (const auto& place : places_) place->stops.StopJudging();
 }
 

@@ -23,7 +23,6 @@ struct RolloutOptions {
   // Trajectories that are worked on; each has a thread, which mostly waits.
   size_t in_flight = 500;
   RetryPolicy infrastructure = {absl::Seconds(1), absl::Minutes(1), absl::Minutes(30)};
-  bool resumed = false;
   Language language = Language::kCuda;
   std::function<absl::Time()> now;
 };
@@ -37,6 +36,8 @@ struct RolloutParts {
   std::function<std::string(const v1::Verdict&, const v1::Workload&)> notes;
   // Watches for late exclusions until it is stopped; empty: nobody does.
   std::function<void(Stopper&, const std::function<void(const v1::Event&)>&)> watch_exclusions;
+  // Tells of what was excluded before this run went on, all of it before it returns; empty: a run that is new.
+  std::function<absl::Status(Stopper&, const std::function<void(const v1::Event&)>&)> past_exclusions;
 };
 
 // Runs trajectories, each in a thread that blocks. Generation and profiling overlap because nothing but places
@@ -60,6 +61,7 @@ class Rollout {
     bool working = false;
     bool queued = true;
   };
+  void AskWhatWasExcluded();
   void Serve();
   bool TakeNext(size_t& index) ABSL_LOCKS_EXCLUDED(mutex_);
   void Finish(size_t index, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -73,6 +75,7 @@ class Rollout {
   Slots readers_;
   Exclusions exclusions_;
   std::atomic<bool> closing_ = false;
+  Stopper asking_what_was_excluded_;
   RolloutContext context_;
 
   absl::Mutex mutex_;

@@ -78,9 +78,6 @@ class BenchJudge final : public Judge {
     }
     return judgement;
   }
-  absl::StatusOr<std::optional<v1::Exclusion>> ExclusionOf(const std::string&, uint32_t, Stopper&) override {
-    return std::optional<v1::Exclusion>();
-  }
   void Close() override {}
   // Share of the time between the first and the last judging in which the GPU was held.
   double Busy() const {
@@ -140,10 +137,9 @@ absl::Duration RunIn(const std::filesystem::path& path, size_t trajectories, uin
   RolloutOptions options;
   options.parallel = parallel;
   options.now = absl::Now;
-  options.resumed = resumed;
   const absl::Time begin = SteadyNow();
   const absl::Status status =
-      Rollout({*folder, model, judge, board, nullptr, nullptr}, options, std::move(specs), spending).Run();
+      Rollout({*folder, model, judge, board, nullptr, nullptr, nullptr}, options, std::move(specs), spending).Run();
   if (!status.ok()) std::abort();
   return SteadyNow() - begin;
 }

@@ -91,13 +91,6 @@ class FakeJudge final : public Judge {
     if (verdict) verdict(job, judgement.verdict);
     return judgement;
   }
-  absl::StatusOr<std::optional<v1::Exclusion>> ExclusionOf(const std::string& submission_id, uint32_t attempt,
-                                                           Stopper&) override {
-    absl::MutexLock lock(&mutex_);
-    const auto found = excluded.find({submission_id, attempt});
-    if (found == excluded.end()) return std::optional<v1::Exclusion>();
-    return std::optional<v1::Exclusion>(found->second);
-  }
   void Close() override {}
   std::vector<std::string> jobs() const {
     absl::MutexLock lock(&mutex_);
@@ -107,7 +100,6 @@ class FakeJudge final : public Judge {
   std::function<void(const JudgeJob&, v1::Verdict&)> verdict;
   std::function<absl::Status(const JudgeJob&)> fail;
   std::function<void(const JudgeJob&, Stopper&)> before;
-  std::map<std::pair<std::string, uint32_t>, v1::Exclusion> excluded;
 
  private:
   mutable absl::Mutex mutex_;
@@ -135,9 +127,10 @@ class RolloutTest : public ::testing::Test {
 
   absl::Status Go(size_t trajectories = 1) {
     std::unique_ptr<RunFolder> folder;
+    bool resumed = false;
     if (std::filesystem::exists(ManifestPath(Path()))) {
       folder = *RunFolder::Open(Path());
-      options_.resumed = true;
+      resumed = true;
     } else {
       folder = *RunFolder::Create(Path(), manifest_);
     }
@@ -152,8 +145,9 @@ class RolloutTest : public ::testing::Test {
     }
     Board board(manifest_.turn_limit(), [this](absl::string_view line) { on_line_(line); });
     Spending spending(manifest_.token_budget(), manifest_.money_budget_usd());
-    rollout_ = std::make_unique<Rollout>(RolloutParts{*folder, model_, judge_, board, notes_, watch_}, options_,
-                                         std::move(specs), spending);
+    rollout_ = std::make_unique<Rollout>(
+        RolloutParts{*folder, model_, judge_, board, notes_, watch_, resumed ? past_ : nullptr}, options_,
+        std::move(specs), spending);
     const absl::Status status = rollout_->Run();
     rollout_.reset();
     return status;
@@ -180,6 +174,7 @@ class RolloutTest : public ::testing::Test {
   FakeJudge judge_;
   std::function<std::string(const v1::Verdict&, const v1::Workload&)> notes_;
   std::function<void(Stopper&, const std::function<void(const v1::Event&)>&)> watch_;
+  std::function<absl::Status(Stopper&, const std::function<void(const v1::Event&)>&)> past_;
   std::function<void(absl::string_view)> on_line_ = [](absl::string_view) {};
   std::unique_ptr<Rollout> rollout_;
 };
@@ -442,9 +437,14 @@ TEST_F(RolloutTest, ALateExclusionTakesTheTrajectoryBackAlsoFromItsEnd) {
 
 TEST_F(RolloutTest, WhatWasExcludedWhileNobodyWatchedIsFoundWhenTheRunGoesOn) {
   ASSERT_TRUE(Go().ok());
-  v1::Exclusion exclusion;
-  exclusion.set_incident_id("i-2");
-  judge_.excluded[{"s-R/exp_000/1/0", 1}] = exclusion;
+  past_ = [](Stopper&, const std::function<void(const v1::Event&)>& on_event) {
+    v1::Event event;
+    event.set_submission_id("s-R/exp_000/1/0");
+    event.mutable_excluded()->set_attempt(1);
+    event.mutable_excluded()->mutable_exclusion()->set_incident_id("i-2");
+    on_event(event);
+    return absl::OkStatus();
+  };
   judge_.verdict = [](const JudgeJob& job, v1::Verdict& verdict) {
     if (job.request_id == "R/exp_000/1/0") verdict.set_attempt(2);
   };
@@ -456,6 +456,26 @@ TEST_F(RolloutTest, WhatWasExcludedWhileNobodyWatchedIsFoundWhenTheRunGoesOn) {
   EXPECT_EQ(model_.requests().size(), 4u);
   ASSERT_TRUE(Go().ok());
   EXPECT_EQ(model_.requests().size(), 4u) << "and only once";
+}
+
+TEST_F(RolloutTest, ARunGoesOnThoughNobodyTellsWhatWasExcludedAndSaysSo) {
+  model_.fail = [](const GenerationRequest&) { return absl::UnavailableError("nobody there"); };
+  ASSERT_FALSE(Go().ok());
+  model_.fail = nullptr;
+  past_ = [](Stopper&, const std::function<void(const v1::Event&)>&) { return absl::UnavailableError("no answer"); };
+  std::vector<std::string> lines;
+  on_line_ = [&](absl::string_view line) { lines.emplace_back(line); };
+  EXPECT_TRUE(Go().ok());
+  EXPECT_THAT(lines, ::testing::Contains(HasSubstr("could not be asked for: no answer")));
+}
+
+TEST_F(RolloutTest, AnInterruptEndsTheQuestionWhatWasExcluded) {
+  ASSERT_TRUE(Go().ok());
+  past_ = [this](Stopper& stopper, const std::function<void(const v1::Event&)>&) {
+    rollout_->Interrupt(1);
+    return stopper.Sleep(absl::Hours(1)) ? absl::OkStatus() : absl::CancelledError("stopped");
+  };
+  EXPECT_TRUE(absl::IsCancelled(Go()));
 }
 
 TEST_F(RolloutTest, GoingOnWithAFinishedRunChangesNothing) {
@@ -502,6 +522,26 @@ TEST_F(RolloutTest, PricesSayWhatAnAnswerCostWhereTheProviderDoesNot) {
   prices.set_cached_prompt(1);
   Price(prices, usage);
   EXPECT_NEAR(usage.cost_usd(), 0.001 + 0.0009, 1e-12);
+}
+
+TEST_F(RolloutTest, WhatIsWrittenToACacheHasAPriceOfItsOwn) {
+  v1::Usage usage;
+  usage.set_prompt_tokens(1'000'000);
+  usage.set_cached_prompt_tokens(500'000);
+  usage.set_cache_written_prompt_tokens(400'000);
+  v1::Prices prices;
+  prices.set_prompt(3);
+  prices.set_cached_prompt(0.3);
+  v1::Usage unpriced = usage;
+  Price(prices, unpriced);
+  EXPECT_NEAR(unpriced.cost_usd(), 0.5 * 3 + 0.5 * 0.3, 1e-12) << "as what is sent, where nothing is said";
+  prices.set_cache_write(3.75);
+  v1::Usage more = usage;
+  Price(prices, usage);
+  EXPECT_NEAR(usage.cost_usd(), 0.1 * 3 + 0.5 * 0.3 + 0.4 * 3.75, 1e-12);
+  more.set_cache_written_prompt_tokens(UINT64_MAX);
+  Price(prices, more);
+  EXPECT_NEAR(more.cost_usd(), 0.5 * 0.3 + 0.5 * 3.75, 1e-12) << "never more than was sent";
 }
 
 // A generator of 3 s and a profile of 2 s on one GPU, fifty times as fast; the loop is the real one.

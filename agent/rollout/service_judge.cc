@@ -143,16 +143,4 @@ absl::StatusOr<Judgement> ServiceJudge::Submit(const JudgeJob& job, BuiltBundle 
   return Judgement{std::move(verdict), story.queued()};
 }
 
-absl::StatusOr<std::optional<v1::Exclusion>> ServiceJudge::ExclusionOf(const std::string& submission_id,
-                                                                       uint32_t attempt, Stopper& stopper) {
-  std::optional<v1::Exclusion> exclusion;
-  SubmissionListener events;
-  events.on_event = [&](const v1::Event& event) {
-    if (event.has_excluded() && event.excluded().attempt() == attempt) exclusion = event.excluded().exclusion();
-  };
-  Submission submission(connection_, options_.retry, stopper, std::move(events));
-  RETURN_IF_ERROR(submission.Attach(submission_id).status());
-  return exclusion;
-}
-
 }  // namespace sassay::agent

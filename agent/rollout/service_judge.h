@@ -38,8 +38,6 @@ class ServiceJudge final : public Judge {
   ServiceJudge(const Builder& builder, Connection& connection, ServiceJudgeOptions options);
 
   absl::StatusOr<Judgement> Run(const JudgeJob& job, const JudgeListener& listener, Stopper& stopper) override;
-  absl::StatusOr<std::optional<v1::Exclusion>> ExclusionOf(const std::string& submission_id, uint32_t attempt,
-                                                           Stopper& stopper) override;
   void Close() override;
 
  private:

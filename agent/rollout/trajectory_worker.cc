@@ -91,7 +91,6 @@ void TrajectoryWorker::Remember(Turn& turn) {
 
 absl::Status TrajectoryWorker::Run() {
   RETURN_IF_ERROR(Open());
-  if (context_.resumed) RETURN_IF_ERROR(AskWhatWasExcluded());
   for (;;) {
     const absl::Status status = Work();
     // Who is stopped while the run goes on was stopped by an exclusion, seen to by now or not.
@@ -120,23 +119,6 @@ absl::Status TrajectoryWorker::Open() {
   }
   for (Turn& turn : trajectory_.taken_back) turn = TakenBack(turn);
   context_.board.Show(spec_.index, trajectory_.turns);
-  return absl::OkStatus();
-}
-
-absl::Status TrajectoryWorker::AskWhatWasExcluded() {
-  context_.board.Doing(spec_.index, "asking what was excluded");
-  const std::shared_ptr<Stopper> stopper = stops_.judging();
-  for (const Turn& turn : trajectory_.turns) {
-    if (!turn.judged.has_value() || turn.judged->verdict().submission_id().empty()) continue;
-    const v1::Verdict& verdict = turn.judged->verdict();
-    const auto exclusion = context_.judge.ExclusionOf(verdict.submission_id(), verdict.attempt(), *stopper);
-    if (stopper->stopped()) return absl::OkStatus();
-    if (exclusion.ok() && exclusion->has_value()) return Rewind({turn.number, **exclusion});
-    if (!exclusion.ok() && !absl::IsNotFound(exclusion.status())) {
-      context_.board.Note(
-          spec_.index, absl::StrCat("turn ", turn.number, " could not be asked about: ", exclusion.status().message()));
-    }
-  }
   return absl::OkStatus();
 }
 

@@ -42,8 +42,6 @@ struct RolloutContext {
   // How long a turn waits for infrastructure before the run pauses, and how it waits.
   RetryPolicy infrastructure;
   Language language = Language::kCuda;
-  // The run goes on after an interruption: what was excluded meanwhile is asked for.
-  bool resumed = false;
   // Set when the run is to end: no question is asked any more.
   std::atomic<bool>& closing;
   std::function<absl::Time()> now;
@@ -75,7 +73,6 @@ class TrajectoryWorker {
 
  private:
   absl::Status Open();
-  absl::Status AskWhatWasExcluded();
   absl::Status Work();
   absl::Status Step();
   absl::Status Rewind(const ExcludedTurn& excluded);

@@ -13,6 +13,9 @@ namespace {
 // A stream that stood for so long had reached the service, whether or not there was something to tell.
 constexpr absl::Duration kStood = absl::Seconds(5);
 
+// For what is kept.
+constexpr absl::Duration kReading = absl::Minutes(1);
+
 grpc::Status ReadStream(Connection& connection, absl::Time from, Stopper& stopper,
                         const std::function<void(const v1::Event&)>& on_event, bool& contacted) {
   v1::WatchExclusionsRequest request;
@@ -51,6 +54,21 @@ void WatchExclusions(Connection& connection, absl::Time from, const RetryPolicy&
                          .message()));
     return;
   }
+}
+
+absl::Status ReadExclusions(Connection& connection, absl::Time from, Stopper& stopper,
+                            const std::function<void(const v1::Event&)>& on_event) {
+  v1::WatchExclusionsRequest request;
+  SetTimestamp(from, *request.mutable_from());
+  request.set_only_kept(true);
+  const auto context = connection.NewContext(kReading);
+  const Stopper::Scope scope(stopper, *context);
+  const auto reader = connection.stub().WatchExclusions(context.get(), request);
+  for (v1::Event event; reader->Read(&event);) {
+    if (event.has_excluded()) on_event(event);
+  }
+  const grpc::Status status = reader->Finish();
+  return status.ok() ? absl::OkStatus() : FromGrpc(status, "read exclusions", connection.service());
 }
 
 }  // namespace sassay::agent

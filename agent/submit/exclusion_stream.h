@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "agent/submit/connection.h"
@@ -19,6 +20,11 @@ namespace sassay::agent {
 void WatchExclusions(Connection& connection, absl::Time from, const RetryPolicy& policy, Stopper& stopper,
                      const std::function<void(const v1::Event&)>& on_event,
                      const std::function<void(absl::string_view)>& on_note);
+
+// Calls `on_event` with every exclusion since `from` that the service has kept, in one call. Failure: FromGrpc's
+// status; DEADLINE_EXCEEDED also from a service that is too old to end this stream, after it has told all.
+absl::Status ReadExclusions(Connection& connection, absl::Time from, Stopper& stopper,
+                            const std::function<void(const v1::Event&)>& on_event);
 
 }  // namespace sassay::agent
 

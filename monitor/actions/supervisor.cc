@@ -60,7 +60,7 @@ void Supervisor::Watch() {
       const absl::StatusOr<ExitReport> ended = service_->Wait(absl::Now() + kPoll);
       if (!ended.ok()) {
         absl::MutexLock lock(&mutex_);
-        if (stopping_) return;
+        if (given_up_) return;
         continue;
       }
       Note(DescribeExit(*ended));
@@ -119,6 +119,8 @@ Supervisor::~Supervisor() {
     const auto gone = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return pid_ == 0; };
     AwaitUntil(mutex_, absl::Condition(&gone), SteadyNow() + options_.drain);
     if (pid_ != 0 && service_ != nullptr) service_->Kill();
+    AwaitUntil(mutex_, absl::Condition(&gone), SteadyNow() + options_.kill_patience);
+    given_up_ = true;
   }
   if (watcher_.joinable()) watcher_.join();
 }

@@ -59,6 +59,7 @@ class Supervisor {
   const SupervisorOptions options_;
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;  // of a service that is ending: it hangs in the kernel
   bool restart_now_ ABSL_GUARDED_BY(mutex_) = false;
   pid_t pid_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t started_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -78,12 +78,15 @@ TEST_F(SupervisorTest, EndAsksTheServiceToEndFirst) {
   const TemporaryDirectory directory = *TemporaryDirectory::Create("supervisor");
   const std::string asked = (directory.path() / "asked").string();
   const std::string ready = (directory.path() / "ready").string();
+  absl::Time end;
   {
     const auto supervisor = *Supervisor::Start(
         Options("trap 'touch " + asked + "; exit 0' TERM; touch " + ready + "; while :; do sleep 0.01; done"));
     const absl::Time deadline = SteadyNow() + absl::Seconds(30);
     while (!std::filesystem::exists(ready) && SteadyNow() < deadline) absl::SleepFor(absl::Milliseconds(1));
+    end = SteadyNow();
   }
+  EXPECT_LT(SteadyNow() - end, Options().drain / 2) << "its end is not waited for after it has ended";
   EXPECT_TRUE(std::filesystem::exists(asked));
   EXPECT_TRUE(exits_.empty()) << "an end that was asked for is no news";
 }

@@ -48,6 +48,16 @@ void AddFlags(CLI::App& app, Options& options, Flags& flags) {
       ->capture_default_str();
   AddConnectionFlags(app, options.connection);
   app.add_flag("--supervise", flags.supervise, "Start the service whose command line follows --, and keep it running");
+  const auto drain = [&options](const std::string& text) {
+    if (!absl::ParseDuration(text, &options.drain) || options.drain < absl::ZeroDuration()) {
+      throw CLI::ValidationError(absl::StrCat("--drain: expected a number with unit (30s, 2m), got '", text, "'"));
+    }
+  };
+  app.add_option_function<std::string>("--drain", drain,
+                                       "With --supervise: how long the service may take to end when the monitor does; "
+                                       "longer than its own --drain")
+      ->type_name("DURATION")
+      ->default_str("15s");
   app.add_option("--restart-command", options.restart_command, "Shell command that restarts a service that hangs");
   app.add_option("COMMAND", options.supervised, "With --supervise: the service's command line")->group("");
   app.add_flag("--once", flags.once, "One look at the machine; changes nothing");

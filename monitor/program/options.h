@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "common/rpc/secure_channel.h"
 
 namespace sassay::monitor {
@@ -21,6 +22,7 @@ struct Options {
   bool json = false;
   std::vector<std::string> supervised;  // the service's command line; empty: somebody else supervises it
   std::string restart_command;
+  absl::Duration drain = absl::Seconds(15);  // of the supervised service, when the monitor ends
 };
 
 // Prints help, version and usage errors itself.

@@ -30,6 +30,12 @@ TEST(Options, SupervisedCommandLineIsTakenAsItStands) {
   EXPECT_THAT(options.supervised, ElementsAre("profiler-service", "--listen", "127.0.0.1:1"));
 }
 
+TEST(Options, SupervisedServiceHasAsLongToEndAsIsSaid) {
+  EXPECT_EQ(Parse({"--supervise", "--", "x"}).drain, absl::Seconds(15));
+  EXPECT_EQ(Parse({"--supervise", "--drain", "2m", "--", "x", "--drain", "1m"}).drain, absl::Minutes(2));
+  EXPECT_EQ(Parse({"--supervise", "--drain", "90", "--", "x"}).exit_code, kExitUsage);
+}
+
 TEST(Options, ContradictionsAreUsageErrors) {
   const std::vector<std::vector<const char*>> wrong = {{"--once", "--check-config"},
                                                        {"--supervise"},

@@ -95,6 +95,7 @@ absl::Status StartSupervisor(const Options& options, const v1::RestartPolicy& po
   if (options.supervised.empty()) return absl::OkStatus();
   SupervisorOptions supervisor;
   supervisor.command = options.supervised;
+  supervisor.drain = options.drain;
   supervisor.first_wait = absl::Seconds(policy.first_delay_s());
   supervisor.longest_wait = absl::Seconds(policy.max_delay_s());
   supervisor.on_exit = [&running](const std::string& how) {

@@ -245,7 +245,7 @@ BREAKS = [
     (relations.narrowness, "NetworkPolicy", "sassay-node", ("spec", "egress", 1, "to"), []),
     (relations.narrowness, "NetworkPolicy", "sassay-node", ("spec", "egress", 1, "to", 0), {"ipBlock": {"cidr": "0.0.0.0/0"}}),
     (relations.narrowness, "NetworkPolicy", "sassay-node", ("spec", "egress", 1, "to", 0), {"podSelector": {}}),
-    (relations.joins, *NODE, CONTAINER + ("args", 7), "--join=frontends:50051"),
+    (relations.joins, *NODE, CONTAINER + ("args", 8), "--join=frontends:50051"),
     (relations.references, *FRONTEND, CONTAINER + ("env", 1, "valueFrom", "secretKeyRef", "key"), "pass"),
     (relations.references, *FRONTEND, TEMPLATE + ("volumes", 2, "secret", "secretName"), "tokens"),
     (relations.references, "ConfigMap", "sassay-frontend", ("data", "store"), None),
@@ -269,7 +269,8 @@ BREAKS = [
     (relations.rolling, *FRONTEND, ("spec", "strategy", "rollingUpdate", "maxUnavailable"), 1),
     (relations.rolling, "PodDisruptionBudget", "sassay-frontend", ("spec", "maxUnavailable"), 2),
     (relations.rolling, *NODE, CONTAINER + ("readinessProbe",), None),
-    (relations.rolling, *NODE, CONTAINER + ("args", 13), "--drain=600s"),
+    (relations.rolling, *NODE, CONTAINER + ("args", 3), "--drain=600s"),
+    (relations.rolling, *NODE, CONTAINER + ("args", 16), "--drain=90s"),
 ]
 
 

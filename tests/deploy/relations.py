@@ -321,11 +321,13 @@ def rolling(objects):
     """A pod that ends has the time that it is told to take, and a front end is replaced before it goes."""
     for item, _, spec in pods(objects):
         for container in spec["containers"]:
-            drain = flag(container.get("args", []), "--drain")
-            if drain is None:
+            drains = [int(a.split("=")[1].rstrip("s")) for a in container.get("args", []) if a.startswith("--drain=")]
+            if not drains:
                 continue
+            if sorted(set(drains), reverse=True) != drains:
+                yield f"{name(item)}: the monitor kills a service that may still drain: {drains}"
             sleep = container.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", ["sleep", "0"])
-            needed = int(sleep[1]) + int(drain.rstrip("s")) + 10
+            needed = int(sleep[1]) + drains[0] + 10
             if spec["terminationGracePeriodSeconds"] < needed:
                 yield f"{name(item)}: is killed after {spec['terminationGracePeriodSeconds']} s and needs {needed} s to drain"
             live = container.get("livenessProbe")

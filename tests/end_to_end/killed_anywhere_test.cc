@@ -260,8 +260,8 @@ class KilledAnywhereTest : public ::testing::Test {
   }
 
   static int64_t CountRows(const std::string& file, const char* sql) {
-    auto db = *store::Db::Open(file);
-    store::Query query = db->Prepare(sql);
+    auto db = *store::SqliteDb::Open(file);
+    store::sql::Query query = db->Prepare(sql);
     EXPECT_TRUE(*query.Step());
     return query.Int(0);
   }

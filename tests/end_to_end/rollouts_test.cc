@@ -31,6 +31,26 @@ using ::testing::HasSubstr;
 constexpr size_t kTrajectories = 12;
 constexpr uint32_t kTurns = 8;
 
+class ExcludedRolloutsTest : public RolloutsTest {
+ protected:
+  // As the monitor does: turns up to `to` do not count. How many those are.
+  int Exclude(absl::Time to, const std::string& incident) const {
+    sassay::v1::ExcludeTurnsRequest request;
+    request.set_uuid("emulated:sm_90a#0");
+    request.mutable_from();
+    SetTimestamp(to, *request.mutable_to());
+    request.set_incident_id(incident);
+    request.set_reason("the GPU throttled");
+    grpc::ClientContext context;
+    sassay::v1::ExcludeTurnsResponse response;
+    const auto control =
+        sassay::v1::Control::NewStub(grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()));
+    const grpc::Status status = control->ExcludeTurns(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.submission_ids_size();
+  }
+};
+
 TEST_F(RolloutsTest, TwelveTrajectoriesOfEightTurnsEndWithACompleteRecordWhateverTheServerDoes) {
   StartModel(agent::WithRandomFaults(AnyAnswer, 7, 0.4));
   const AgentResult result = RunAgent(With(New("run", kTrajectories, kTurns)), absl::Seconds(280));
@@ -85,7 +105,7 @@ TEST_F(RolloutsTest, SecretsStayOutOfTheRecordAndAnswersStayText) {
   }
 }
 
-TEST_F(RolloutsTest, ATurnThatIsExcludedLateTakesTheTrajectoryBackToIt) {
+TEST_F(ExcludedRolloutsTest, ATurnThatIsExcludedLateTakesTheTrajectoryBackToIt) {
   absl::Notification asked, excluded;
   StartModel([&](const AnswerRequest& request) {
     ScriptedAnswer answer;
@@ -98,19 +118,7 @@ TEST_F(RolloutsTest, ATurnThatIsExcludedLateTakesTheTrajectoryBackToIt) {
   });
   std::thread monitor([&] {
     asked.WaitForNotification();
-    sassay::v1::ExcludeTurnsRequest request;
-    request.set_uuid("emulated:sm_90a#0");
-    request.mutable_from();
-    SetTimestamp(absl::Now(), *request.mutable_to());
-    request.set_incident_id("i-1");
-    request.set_reason("the GPU throttled");
-    grpc::ClientContext context;
-    sassay::v1::ExcludeTurnsResponse response;
-    const auto control =
-        sassay::v1::Control::NewStub(grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()));
-    const grpc::Status status = control->ExcludeTurns(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    EXPECT_EQ(response.submission_ids_size(), 2);
+    EXPECT_EQ(Exclude(absl::Now(), "i-1"), 2);
     // The answer under way is cut off by the agent, which asks again under another key.
     EXPECT_TRUE(model_->AwaitRequests(5, absl::Seconds(60)));
     excluded.Notify();
@@ -127,6 +135,26 @@ TEST_F(RolloutsTest, ATurnThatIsExcludedLateTakesTheTrajectoryBackToIt) {
   EXPECT_EQ(trajectory.turns[0].excluded.front().excluded().exclusion().incident_id(), "i-1");
   EXPECT_THAT(trajectory.turns[1].asked->idempotency_key(), HasSubstr(".1/exp_000/1"));
   EXPECT_EQ(result.json["taken_back"], 2);
+}
+
+TEST_F(ExcludedRolloutsTest, WhatWasExcludedWhileNobodyWatchedIsJudgedAgainWhenTheRunGoesOn) {
+  StartModel([](const AnswerRequest& request) {
+    ScriptedAnswer answer;
+    answer.text = Block(absl::StrCat("// turn ", request.turn, "\n", NaiveKernel()));
+    return answer;
+  });
+  ASSERT_EQ(RunAgent(With(New("run", 2, 2)), absl::Seconds(120)).exit_code, 0);
+  EXPECT_EQ(Exclude(absl::Now(), "i-2"), 4);
+  const AgentResult result = RunAgent(With(Resume("run")), absl::Seconds(120));
+  ASSERT_EQ(result.exit_code, 0) << result.stdout_text << result.stderr_text;
+  EXPECT_THAT(result.stderr_text, HasSubstr("turn 0 was excluded (i-2: the GPU throttled)"));
+  EXPECT_EQ(result.json["taken_back"], 2);
+  for (const agent::Trajectory& trajectory : Read("run").trajectories) {
+    EXPECT_EQ(trajectory.turns.size(), 2u);
+    EXPECT_GE(trajectory.turns[0].judged->verdict().attempt(), 2u);
+    EXPECT_EQ(trajectory.ended->end(), sassay::v1::TRAJECTORY_END_TURN_LIMIT);
+  }
+  EXPECT_EQ(model_->Counts().size(), 6u) << "the second turns were asked for anew";
 }
 
 TEST_F(RolloutsTest, WhatIsMissingIsSaidAtOnce) {

@@ -13,6 +13,7 @@
 #include "agent/dataset/teacher.h"
 #include "agent/models/factory.h"
 #include "agent/render/text.h"
+#include "agent/rollout/policy.h"
 #include "agent/rollout/service_judge.h"
 #include "agent/submit/from_settings.h"
 #include "agent/submit/interrupt.h"
@@ -82,8 +83,9 @@ class RepairJudge {
     job.request_id =
         absl::StrCat("dataset-", Sha256Hex(absl::StrCat(request.workload, "\n", request.source)).substr(0, 40));
     ASSIGN_OR_RETURN(Judgement judgement, judge_->Run(job, {}, stopper));
-    if (judgement.verdict.status() == v1::VERDICT_STATUS_INFRA_ERROR)
-      return absl::UnavailableError(absl::StrCat("the service could not judge a repair: ", judgement.verdict.reason()));
+    // What says nothing about the repair is kept nowhere, and asked for again.
+    if (!IsAboutCandidate(judgement.verdict))
+      return absl::UnavailableError(absl::StrCat("the service did not judge a repair: ", TroubleOf(judgement.verdict)));
     return std::move(judgement.verdict);
   }
 

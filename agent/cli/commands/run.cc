@@ -139,12 +139,11 @@ absl::StatusOr<std::function<std::string(const v1::Verdict&, const v1::Workload&
   };
 }
 
-RolloutOptions OptionsFrom(const Settings& settings, bool resumed) {
+RolloutOptions OptionsFrom(const Settings& settings) {
   RolloutOptions options;
   options.parallel = settings.Count("parallel");
   options.in_flight = settings.Count("in_flight");
   options.infrastructure.give_up_after = settings.Duration("infra_deadline", options.infrastructure.give_up_after);
-  options.resumed = resumed;
   options.language = settings.Text("language") == "triton" ? Language::kTriton : Language::kCuda;
   options.now = absl::Now;
   return options;
@@ -177,8 +176,15 @@ class Running {
       WatchExclusions(*connection, absl::Now() - kClockSlack, RetryPolicyFrom(settings), stopper, on_event,
                       [&](absl::string_view note) { board.Note(note); });
     };
-    Rollout rollout({*beginning_.folder, *model, judge, board, notes, watch}, OptionsFrom(settings, resumed_),
-                    std::move(plan.specs), spending);
+    const auto past = [&](Stopper& stopper, const std::function<void(const v1::Event&)>& on_event) {
+      const auto ours = [&](const v1::Event& event) {
+        if (plan.judged.count(event.submission_id()) > 0) on_event(event);
+      };
+      return ReadExclusions(*connection, TimeOf(manifest.created_at()) - kClockSlack, stopper, ours);
+    };
+    RolloutParts parts = {*beginning_.folder, *model, judge, board, notes, watch, nullptr};
+    if (resumed_) parts.past_exclusions = past;
+    Rollout rollout(std::move(parts), OptionsFrom(settings), std::move(plan.specs), spending);
     outcome_ = RunShown(board, rollout);
     return SummaryOf(*beginning_.folder, outcome_);
   }
@@ -275,7 +281,8 @@ void AddRunCommand(CLI::App& root, Invocation& invocation) {
       "Examples:\n"
       "  mini-ptx-agent run --workload gemm_n7168_k5120/M=8192 --model Qwen/Qwen3-32B --endpoint "
       "http://127.0.0.1:8000 --turns 8 --trajectories 12 --parallel 12 -o runs/qwen\n"
-      "  mini-ptx-agent run --workload mha_with_lse_d128 --model claude-sonnet-4-5 --price 3,0.3,15 --money-budget 20 "
+      "  mini-ptx-agent run --workload mha_with_lse_d128 --model claude-sonnet-4-5 --price 3,0.3,3.75,15 "
+      "--money-budget 20 "
       "--target-speedup 1.2 --label full -o runs/claude\n"
       "  mini-ptx-agent run --workload gemm_n256_k256/M=256 --knowledge params,contract --dry-run\n"
       "  mini-ptx-agent run --workload gemm_n256_k256/M=256 --model replay:runs/qwen -o runs/again\n"

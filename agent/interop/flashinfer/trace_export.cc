@@ -76,17 +76,23 @@ Json Number(double value) {
   return value;
 }
 
+// What is not known of one output is not known of all.
+double Worse(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
+
 Json CorrectnessJson(const v1::Numerics& numerics) {
-  double absolute = numerics.outputs().empty() ? std::nan("") : 0;
+  double absolute = numerics.outputs().empty() ? std::nan("") : 0, relative = absolute;
   Json outputs = Json::object();
   for (const v1::OutputComparison& output : numerics.outputs()) {
-    absolute = std::isnan(output.max_abs_error()) ? output.max_abs_error() : std::max(absolute, output.max_abs_error());
+    absolute = Worse(absolute, output.max_abs_error());
+    relative = Worse(relative, output.has_max_relative_error() ? output.max_relative_error() : std::nan(""));
     outputs[output.output()] = {{"wrong", output.wrong()},
                                 {"elements", output.elements()},
                                 {"relative_rms_error", Number(output.relative_rms_error())},
                                 {"allowed_relative_rms_error", Number(output.allowed_relative_rms_error())}};
   }
-  return {{"max_relative_error", "NaN"}, {"max_absolute_error", Number(absolute)}, {"extra", {{"outputs", outputs}}}};
+  return {{"max_relative_error", Number(relative)},
+          {"max_absolute_error", Number(absolute)},
+          {"extra", {{"outputs", outputs}}}};
 }
 
 Json PerformanceJson(const v1::Timing& timing) {
@@ -130,8 +136,9 @@ bool IsNobodysFault(const v1::Verdict& verdict) {
 }
 
 bool HasTime(const v1::Timing& timing) {
-  return (timing.status() == v1::Timing::MEASURED || timing.status() == v1::Timing::PROVISIONAL) &&
-         timing.candidate().median_ns() > 0;
+  const double candidate_ns = timing.candidate().median_ns(), baseline_ns = timing.baseline().median_ns();
+  return (timing.status() == v1::Timing::MEASURED || timing.status() == v1::Timing::PROVISIONAL) && candidate_ns > 0 &&
+         baseline_ns >= 0 && timing.speedup() >= 0 && std::isfinite(candidate_ns + baseline_ns + timing.speedup());
 }
 
 Json SolutionJson(const std::string& name, const Run& run, const v1::Workload& workload, const std::string& source) {

@@ -1,6 +1,7 @@
 #include "agent/interop/flashinfer/trace_export.h"
 
 #include <filesystem>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -108,6 +109,32 @@ TEST_F(TraceExportTest, ATimedTurnIsPassedWithItsLatencies) {
   ASSERT_EQ(workloads.size(), 1);
   EXPECT_EQ(workloads[0]["workload"]["uuid"], traces[0]["workload"]["uuid"]);
   EXPECT_TRUE(std::filesystem::exists(output() / "definitions/gemm/gemm_n256_k256.json"));
+}
+
+TEST_F(TraceExportTest, ErrorsAreTheLargestOfAllOutputsOrNotKnown) {
+  v1::Verdict known = Timed();
+  for (const double error : {0.25, 0.5, 0.125}) {
+    v1::OutputComparison& output = *known.mutable_numerics()->add_outputs();
+    output.set_output(absl::StrCat("O", error));
+    output.set_max_abs_error(error);
+    output.set_max_relative_error(2 * error);
+  }
+  v1::Verdict older = known;
+  older.mutable_numerics()->mutable_outputs(0)->clear_max_relative_error();
+  Record({known, older});
+  Export();
+  const auto traces = Lines("traces/org_model_1/gemm/gemm_n256_k256.jsonl");
+  ASSERT_EQ(traces.size(), 2);
+  EXPECT_EQ(traces[0]["evaluation"]["correctness"]["max_absolute_error"], 0.5);
+  EXPECT_EQ(traces[0]["evaluation"]["correctness"]["max_relative_error"], 1.0);
+  EXPECT_EQ(traces[1]["evaluation"]["correctness"]["max_relative_error"], "NaN");
+}
+
+TEST_F(TraceExportTest, TimesThatAreNoNumbersAreNone) {
+  v1::Verdict hostile = Timed();
+  hostile.mutable_timing()->set_speedup(std::numeric_limits<double>::infinity());
+  Record({hostile});
+  EXPECT_EQ(Export().turns_without_time(), 1);
 }
 
 TEST_F(TraceExportTest, FailuresKeepTheSchemasRules) {

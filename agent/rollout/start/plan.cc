@@ -1,5 +1,6 @@
 #include "agent/rollout/start/plan.h"
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/escaping.h"
@@ -27,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMostTurns = 1000;
+constexpr double kMostPrice = 1e6;
 constexpr uint64_t kMostWordsBytes = 1 << 20;
 
 // Settings that shape a run's record.
@@ -157,8 +159,9 @@ absl::StatusOr<v1::TrajectoryBegan> Beginning(const Settings& settings, const v1
   return began;
 }
 
-// What the trajectory's log tells: how it began, and what it cost.
-absl::Status TakeLog(const fs::path& run, v1::TrajectoryBegan& began, Spending& spending) {
+// What the trajectory's log tells: how it began, what it cost, and what judged it.
+absl::Status TakeLog(const fs::path& run, v1::TrajectoryBegan& began, Spending& spending,
+                     std::set<std::string>& judged) {
   ASSIGN_OR_RETURN(const LogContent content, ReadLog(LogPath(run, began.trajectory_id())));
   const Trajectory& trajectory = content.trajectory;
   if (trajectory.last_sequence == 0) return absl::OkStatus();
@@ -166,6 +169,9 @@ absl::Status TakeLog(const fs::path& run, v1::TrajectoryBegan& began, Spending& 
     for (const Turn& turn : *turns) {
       if (turn.answered.has_value()) spending.Add(turn.answered->usage());
     }
+  }
+  for (const Turn& turn : trajectory.turns) {
+    if (turn.judged.has_value()) judged.insert(turn.judged->verdict().submission_id());
   }
   if (trajectory.began.workload() != began.workload() ||
       trajectory.began.definition_sha256() != began.definition_sha256()) {
@@ -186,19 +192,20 @@ absl::StatusOr<v1::Prices> ParsePrices(absl::string_view text) {
   std::vector<double> numbers;
   for (absl::string_view part : absl::StrSplit(text, ',')) {
     double number = 0;
-    if (!absl::SimpleAtod(part, &number) || !(number >= 0) || number > 1e6) numbers.clear();
-    if (!absl::SimpleAtod(part, &number) || !(number >= 0) || number > 1e6) break;
-    numbers.push_back(number);
+    const bool is_price = absl::SimpleAtod(part, &number) && number >= 0 && number <= kMostPrice;
+    numbers.push_back(is_price ? number : -1);
   }
-  if (numbers.size() != 2 && numbers.size() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--price must be PROMPT,COMPLETION or PROMPT,CACHED_PROMPT,COMPLETION in dollars for a million tokens, such as "
-        "3,15, not \"",
-        text, "\"."));
+  if (numbers.size() < 2 || numbers.size() > 4 || *std::min_element(numbers.begin(), numbers.end()) < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--price must be PROMPT,COMPLETION, PROMPT,CACHED_PROMPT,COMPLETION or "
+                     "PROMPT,CACHED_PROMPT,CACHE_WRITE,COMPLETION in dollars for a million tokens, such as 3,15 or "
+                     "3,0.3,3.75,15, not \"",
+                     text, "\"."));
   }
   prices.set_prompt(numbers.front());
   prices.set_completion(numbers.back());
-  if (numbers.size() == 3) prices.set_cached_prompt(numbers[1]);
+  if (numbers.size() >= 3) prices.set_cached_prompt(numbers[1]);
+  if (numbers.size() == 4) prices.set_cache_write(numbers[2]);
   return prices;
 }
 
@@ -326,7 +333,7 @@ absl::StatusOr<RunPlan> MakePlan(const Settings& settings, RunFolder& folder, st
         spec.workload = &workload;
         spec.began = beginning;
         spec.began.set_trajectory_id(TrajectoryId(spec.index));
-        RETURN_IF_ERROR(TakeLog(folder.path(), spec.began, spending));
+        RETURN_IF_ERROR(TakeLog(folder.path(), spec.began, spending, plan.judged));
         ASSIGN_OR_RETURN(spec.system, texts.Get(spec.began.system_sha256()));
         ASSIGN_OR_RETURN(spec.user, texts.Get(spec.began.user_sha256()));
       }

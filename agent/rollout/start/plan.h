@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ namespace sassay::agent {
 absl::StatusOr<v1::RunManifest> MakeManifest(const Settings& settings, const ModelIdentity& model,
                                              const std::vector<v1::Workload>& workloads, absl::Time now);
 
-// "0.5,2" or "0.5,0.05,2": dollars for a million tokens, as PROMPT,COMPLETION or PROMPT,CACHED_PROMPT,COMPLETION.
+// "0.5,2", "0.5,0.05,2" or "0.5,0.05,0.6,2": dollars for a million tokens, as PROMPT,COMPLETION,
+// PROMPT,CACHED_PROMPT,COMPLETION or PROMPT,CACHED_PROMPT,CACHE_WRITE,COMPLETION.
 absl::StatusOr<v1::Prices> ParsePrices(absl::string_view text);
 
 // The settings of a run that goes on: those that shape its record as they were when it began, the others as they are
@@ -54,6 +56,8 @@ struct RunPlan {
   // In order; the specs point into it.
   std::vector<v1::Workload> workloads;
   std::vector<TrajectorySpec> specs;
+  // Submissions whose verdicts the logs hold.
+  std::set<std::string> judged;
 };
 
 // Every trajectory, in the order of their names: for each workload, for each prompt, so many. Those that a log tells of

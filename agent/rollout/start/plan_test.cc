@@ -45,11 +45,14 @@ class PlanTest : public ::testing::Test {
   std::map<std::string, std::string> environment_;
 };
 
-TEST_F(PlanTest, PricesAreTwoOrThreeNumbers) {
+TEST_F(PlanTest, PricesAreTwoToFourNumbers) {
   EXPECT_EQ(ParsePrices("3,15")->completion(), 15);
   EXPECT_EQ(ParsePrices("3,0.3,15")->cached_prompt(), 0.3);
+  EXPECT_EQ(ParsePrices("3,0.3,3.75,15")->cached_prompt(), 0.3);
+  EXPECT_EQ(ParsePrices("3,0.3,3.75,15")->cache_write(), 3.75);
+  EXPECT_EQ(ParsePrices("3,0.3,3.75,15")->completion(), 15);
   EXPECT_EQ(ParsePrices("")->prompt(), 0);
-  for (const char* bad : {"3", "3,x", "1,2,3,4", "-1,2", "nan,1"})
+  for (const char* bad : {"3", "3,x", "1,2,3,4,5", "-1,2", "nan,1", "1,inf", "1,2,,3", "1e7,1"})
     EXPECT_THAT(std::string(ParsePrices(bad).status().message()), HasSubstr("--price")) << bad;
 }
 

@@ -67,8 +67,12 @@ std::string RenderSummary(const v1::RunSummary& summary, const Style& style) {
   if (summary.taken_back() > 0) absl::StrAppend(&text, ", ", summary.taken_back(), " taken back");
   if (summary.best_speedup() > 0) absl::StrAppend(&text, fmt::format(", best {:.3f}x", summary.best_speedup()));
   absl::StrAppend(&text, "\n", CountText(usage.prompt_tokens()), " tokens sent (",
-                  CountText(usage.cached_prompt_tokens()), " from the cache), ", CountText(usage.completion_tokens()),
-                  " received", usage.estimated() ? ", partly estimated" : "");
+                  CountText(usage.cached_prompt_tokens()), " from the cache",
+                  usage.cache_written_prompt_tokens() > 0
+                      ? absl::StrCat(", ", CountText(usage.cache_written_prompt_tokens()), " written to it")
+                      : "",
+                  "), ", CountText(usage.completion_tokens()), " received",
+                  usage.estimated() ? ", partly estimated" : "");
   if (usage.cost_usd() > 0) absl::StrAppend(&text, fmt::format(", ${:.2f}", usage.cost_usd()));
   absl::StrAppend(&text, "\n", PrintableLine(summary.folder()), "\n");
   return text;

@@ -94,6 +94,8 @@ class ServiceSource : public Source {
 
   grpc::Status Follow() {
     const std::unique_ptr<grpc::ClientContext> context = channel_.NewContext(absl::InfiniteDuration());
+    // A call that failed at once would leave nobody to see the channel connect but gRPC's poller, every five seconds.
+    context->set_wait_for_ready(true);
     const Stopper::Scope scope(stopper_, *context);
     SetContext(context.get());
     v1::StreamTelemetryRequest request;

@@ -377,7 +377,7 @@ TEST_F(ServerTest, EveryRowOfTheTableOfMetricsIsExported) {
 TEST_F(ServerTest, WhatTheStoreCannotSayIsNotZero) {
   options_.metrics = "127.0.0.1:0";
   Start();
-  ASSERT_TRUE((*store::Db::Open(options_.state + "/sassay.db"))->Execute("ALTER TABLE tenants RENAME TO gone").ok());
+  ASSERT_TRUE((*store::SqliteDb::Open(options_.state + "/sassay.db"))->Execute("ALTER TABLE tenants RENAME TO gone").ok());
   const std::string text = server_->MetricsText() + server_->MetricsText();
   EXPECT_THAT(text, HasSubstr("sassay_queue_depth Nan"));
   EXPECT_THAT(text, testing::Not(HasSubstr("sassay_queue_depth 0")));
@@ -408,7 +408,7 @@ TEST_F(ServerTest, OldVerdictsAndBlobsAreForgotten) {
   ASSERT_TRUE(answer.status.ok());
   server_.reset();
   {
-    const auto db = *store::Db::Open(options_.state + "/sassay.db");
+    const auto db = *store::SqliteDb::Open(options_.state + "/sassay.db");
     ASSERT_TRUE(db->Execute("UPDATE verdicts SET decided_at = 0").ok());
   }
   {

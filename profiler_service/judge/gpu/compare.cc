@@ -49,6 +49,7 @@ class Comparison {
     arguments.poison_seed = poison_seed;
     arguments.element_multiple = tolerance.element_multiple;
     arguments.peer_tolerance = kPeerTolerance;
+    arguments.relative_error_floor = kRelativeErrorFloor;
     arguments.floating = IsFloating(spec_.dtype());
     ASSIGN_OR_RETURN(const auto partials, kernels_.Gather<ComparePartial>("sassay_compare", of_.count, arguments));
     return Add(partials);
@@ -63,6 +64,7 @@ class Comparison {
       totals.noise_squares += partial.noise_squares;
       totals.reference_squares += partial.reference_squares;
       totals.max_abs_error = std::max(totals.max_abs_error, partial.max_abs_error);
+      totals.max_relative_error = std::max(totals.max_relative_error, partial.max_relative_error);
       totals.wrong += partial.wrong;
       totals.non_finite += partial.non_finite;
       totals.unwritten += partial.unwritten;

@@ -195,11 +195,11 @@ struct OutputArguments {
 struct CompareArguments {
   OutputArguments of;
   uint64_t partials, poison_seed;
-  double element_multiple, peer_tolerance;
+  double element_multiple, peer_tolerance, relative_error_floor;
   uint32_t floating;
 };
 struct ComparePartial {
-  double error_squares, noise_squares, reference_squares, max_abs_error;
+  double error_squares, noise_squares, reference_squares, max_abs_error, max_relative_error;
   double worst_badness, worst_error;
   int64_t worst;
   uint64_t finite, wrong, non_finite, unwritten, peer_rule_wrong;

@@ -89,6 +89,8 @@ class Comparison {
     totals_.noise_squares += noise * noise;
     totals_.reference_squares += expected * expected;
     totals_.max_abs_error = std::max(totals_.max_abs_error, error);
+    totals_.max_relative_error =
+        std::max(totals_.max_relative_error, error / (std::fabs(expected) + kRelativeErrorFloor));
     Consider(i, badness, error);
     if (badness > tolerance_.element_multiple) MarkWrong(i);
     totals_.peer_rule_wrong += PeerRuleFails(expected, actual);
@@ -138,6 +140,7 @@ sassay::v1::OutputComparison ReportOf(const TensorSpec& spec, const Totals& tota
   report.set_unwritten(totals.unwritten);
   report.set_peer_rule_wrong(totals.peer_rule_wrong);
   report.set_max_abs_error(totals.max_abs_error);
+  report.set_max_relative_error(totals.max_relative_error);
   if (report.elements() == 0) return report;
   for (int64_t coordinate : IndexOf(spec, totals.worst)) report.add_worst_index(coordinate);
   report.set_worst_expected(totals.worst_expected);

@@ -77,10 +77,14 @@ struct Compared {
   bool peer_rule_passed = false;
 };
 
+// |actual - expected| / (|expected| + this): FlashInfer-Bench's relative error, so that numbers compare.
+inline constexpr double kRelativeErrorFloor = 1e-8;
+
 // What comparing one output adds up to, wherever its elements are.
 struct Totals {
   double error_squares = 0, noise_squares = 0, reference_squares = 0;  // over elements that are finite on both sides
   double max_abs_error = 0;
+  double max_relative_error = 0;  // as in OutputComparison
   uint64_t wrong = 0, non_finite = 0, unwritten = 0, peer_rule_wrong = 0;
   // The worst element: most times its noise; among equals the larger error, then the first.
   int64_t worst = 0;

@@ -59,6 +59,17 @@ TEST_F(CompareBf16, RejectsOneWrongElementAmongThousands) {
   EXPECT_DOUBLE_EQ(compared.report.worst_expected(), expected_.values[65]);
 }
 
+TEST_F(CompareBf16, TellsTheLargestRelativeErrorWhereverItIs) {
+  Expected expected{std::vector<double>(64 * 64, 100), {}};
+  expected.values[7] = 0.5;
+  std::vector<double> actual = expected.values;
+  actual[7] = 0.75;  // relative 0.5, absolute 0.25
+  actual[9] = 101;   // relative 0.01, absolute 1
+  const Compared compared = CompareOutput(spec_, expected, EncodeDoubles(DTYPE_BFLOAT16, actual), poison_);
+  EXPECT_DOUBLE_EQ(compared.report.max_abs_error(), 1);
+  EXPECT_DOUBLE_EQ(compared.report.max_relative_error(), 0.25 / (0.5 + 1e-8));
+}
+
 TEST_F(CompareBf16, RejectsSmallErrorsEverywhereAndSaysSo) {
   std::vector<double> actual = expected_.values;
   for (size_t i = 0; i < actual.size(); ++i) actual[i] *= i % 2 ? 1.005 : 0.995;

@@ -70,6 +70,7 @@ __device__ inline void CompareElement(const CompareArguments& a, ComparePartial&
   partial.reference_squares += expected * expected;
   ++partial.finite;
   partial.max_abs_error = fmax(partial.max_abs_error, error);
+  partial.max_relative_error = fmax(partial.max_relative_error, error / (fabs(expected) + a.relative_error_floor));
   Consider(partial, i, badness, error);
   if (badness > a.element_multiple) MarkWrong(a, partial, i, width);
   const double apart = fabs(actual - expected);
@@ -86,6 +87,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) sassay_compare(CompareArg
     x.noise_squares += y.noise_squares;
     x.reference_squares += y.reference_squares;
     x.max_abs_error = fmax(x.max_abs_error, y.max_abs_error);
+    x.max_relative_error = fmax(x.max_relative_error, y.max_relative_error);
     if (y.worst_badness >= 0) Consider(x, y.worst, y.worst_badness, y.worst_error);
     x.finite += y.finite;
     x.wrong += y.wrong;

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""The command line of a node's container, run: a monitor that starts the service and watches it, and that ends with it.
+
+    supervised_test.py --sources DIR --build DIR SUITE
+"""
+import argparse
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+PATIENCE = 120
+# The default rules restart a service that is silent for ten seconds; one that is up must be heard well before.
+HEARD_WITHIN = 4
+# An end that was asked for takes as long as the service takes, not as long as it may take (--drain).
+DRAIN, ENDS_WITHIN = 90, 45
+
+
+def free_port():
+    """One that was free a moment ago: monitor and service must be told the same."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Node:
+    """The two programs, with what they print and when."""
+
+    def __init__(self, folder):
+        programs, service = ARGUMENTS.build / "bin", f"127.0.0.1:{free_port()}"
+        self.lines, self.ended = [], False
+        self.changed = threading.Condition()
+        self.monitor = subprocess.Popen(
+            [programs / "reliability-monitor", f"--state={folder}", f"--service={service}", "--metrics=127.0.0.1:0", f"--drain={DRAIN}s",
+             "--supervise", "--", programs / "profiler-service", f"--listen={service}", "--metrics=127.0.0.1:0", f"--state={folder}",
+             "--device=emulated:sm_90a"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.monitor.stdout:
+            with self.changed:
+                self.lines.append((time.monotonic(), line))
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def seen(self, pattern):
+        """When the first such line came."""
+        def first():
+            return next((at for at, line in self.lines if re.search(pattern, line)), None)
+        with self.changed:
+            self.changed.wait_for(lambda: first() is not None or self.ended, PATIENCE)
+            if first() is None:
+                raise AssertionError(f"nothing like {pattern} was printed:\n{''.join(line for _, line in self.lines)}")
+            return first()
+
+    def end(self):
+        self.monitor.terminate()
+        self.monitor.wait(PATIENCE)
+        self.reader.join()
+
+
+class SupervisedTest(unittest.TestCase):
+    def test_a_service_that_comes_up_is_heard_before_it_would_be_restarted_and_its_end_is_not_waited_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            node = Node(folder)
+            try:
+                listening = node.seen("^listen=")
+                self.assertLess(node.seen("'reliability-monitor' watches") - listening, HEARD_WITHIN)
+            finally:
+                began = time.monotonic()
+                node.end()
+            self.assertLess(time.monotonic() - began, ENDS_WITHIN)
+            self.assertEqual(node.monitor.returncode, 0)
+            self.assertEqual([line for _, line in node.lines if "killing the service" in line], [])
+
+
+def main():
+    global ARGUMENTS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sources", type=pathlib.Path, required=True)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("suite", choices=["SupervisedTest"])
+    ARGUMENTS = parser.parse_args()
+    suite = unittest.defaultTestLoader.loadTestsFromName(ARGUMENTS.suite, sys.modules[__name__])
+    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
