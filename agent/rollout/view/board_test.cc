@@ -111,6 +111,19 @@ TEST_F(BoardTest, NoLineIsWiderOrLowerThanTheScreen) {
   }
 }
 
+TEST_F(BoardTest, ANarrowScreenShowsWhatTellsTrajectoriesApart) {
+  board_.Decided(0, Decided(0, v1::VERDICT_STATUS_TIMEOUT));
+  board_.Decided(1, Decided(0, v1::VERDICT_STATUS_INCORRECT_NUMERICAL));
+  board_.Doing(0, "sanitize");
+  const std::vector<std::string> lines = RenderBoard(board_.state(), Style(false), {40, 24});
+  EXPECT_EQ(lines[1], "exp_000  t...  sanitize") << "nothing is timed, and there is one workload";
+  EXPECT_EQ(lines[3], "t hang  n numbers");
+  board_.Decided(1, Decided(1, v1::VERDICT_STATUS_CORRECT, 1.25));
+  board_.Add("exp_002", "gemm/M=32");
+  EXPECT_EQ(RenderBoard(board_.state(), Style(false), {80, 24})[2],
+            "exp_001  n+..    1.250x  waiting                       gemm/M=16");
+}
+
 TEST_F(BoardTest, ThoseThatMoveComeFirst) {
   v1::TrajectoryEnded ended;
   ended.set_end(v1::TRAJECTORY_END_TURN_LIMIT);

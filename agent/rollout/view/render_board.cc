@@ -1,6 +1,7 @@
 #include "agent/rollout/view/render_board.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/utf8.h"
@@ -11,7 +12,10 @@ namespace sassay::agent {
 namespace {
 
 constexpr size_t kFixedLines = 3;  // summary, legend, and the one where the cursor rests
-constexpr char kLegend[] = "+ correct  c compile  h capture  r rejected  z sanitizer  x crash  t hang  n numbers";
+constexpr std::pair<char, const char*> kMeanings[] = {
+    {'+', "correct"}, {'c', "compile"}, {'h', "capture"}, {'r', "rejected"}, {'z', "sanitizer"},
+    {'x', "crash"},   {'t', "hang"},    {'n', "numbers"}, {'!', "cheating"}, {'-', "no code"},
+};
 
 // The first `columns` characters of printable text.
 std::string Cut(const std::string& text, size_t columns) {
@@ -33,9 +37,36 @@ std::string Glyphs(const BoardRow& row, uint32_t turn_limit, const Style& style)
   return glyphs;
 }
 
-std::string RowText(const BoardRow& row, uint32_t turn_limit, const Style& style, size_t columns) {
+// What those on the board mean; a screen may be narrow.
+std::string Legend(const std::vector<BoardRow>& rows) {
+  std::string legend;
+  for (const auto& [glyph, meaning] : kMeanings) {
+    const auto has = [glyph = glyph](const BoardRow& row) { return row.glyphs.find(glyph) != std::string::npos; };
+    if (std::any_of(rows.begin(), rows.end(), has))
+      absl::StrAppend(&legend, legend.empty() ? "" : "  ", std::string(1, glyph), " ", meaning);
+  }
+  return legend;
+}
+
+// Columns that would be empty or the same everywhere are left out.
+struct Shown {
+  bool best = false;
+  bool workload = false;
+};
+
+Shown ColumnsOf(const std::vector<BoardRow>& rows) {
+  Shown shown;
+  for (const BoardRow& row : rows) {
+    shown.best |= row.best_speedup > 0;
+    shown.workload |= row.workload != rows.front().workload;
+  }
+  return shown;
+}
+
+std::string RowText(const BoardRow& row, uint32_t turn_limit, Shown shown, const Style& style, size_t columns) {
   const std::string best = row.best_speedup > 0 ? fmt::format("{:>7.3f}x", row.best_speedup) : std::string(8, ' ');
-  const std::string rest = fmt::format("  {}  {:<28}  {}", best, Cut(row.doing, 28), row.workload);
+  const std::string doing = shown.workload ? fmt::format("{:<28}  {}", Cut(row.doing, 28), row.workload) : row.doing;
+  const std::string rest = absl::StrCat(shown.best ? absl::StrCat("  ", best) : "", "  ", doing);
   const size_t used = row.id.size() + 2 + std::max<size_t>(turn_limit, row.glyphs.size());
   return absl::StrCat(row.id, "  ", Glyphs(row, turn_limit, style), Cut(rest, columns > used ? columns - used : 0));
 }
@@ -76,10 +107,11 @@ std::vector<std::string> RenderBoard(const BoardState& state, const Style& style
   const std::vector<const BoardRow*> rows = InOrder(state.rows);
   // The last line of the room says what does not fit.
   const size_t shown = rows.size() <= room ? rows.size() : room - 1;
-  for (size_t i = 0; i < shown; ++i) lines.push_back(RowText(*rows[i], state.turn_limit, style, size.columns));
+  const Shown columns = ColumnsOf(state.rows);
+  for (size_t i = 0; i < shown; ++i) lines.push_back(RowText(*rows[i], state.turn_limit, columns, style, size.columns));
   if (shown < rows.size())
     lines.push_back(style.Dim(Cut(absl::StrCat("… and ", rows.size() - shown, " more"), size.columns)));
-  lines.push_back(style.Dim(Cut(kLegend, size.columns)));
+  lines.push_back(style.Dim(Cut(Legend(state.rows), size.columns)));
   for (const std::string& note : state.notes) lines.push_back(Cut(note, size.columns));
   return lines;
 }
