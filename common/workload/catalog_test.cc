@@ -78,7 +78,7 @@ TEST(WorkloadCatalog, BackwardTensorsComeInTheOrderOfTheContract) {
   EXPECT_THAT(workload->inputs(5).shape(), ElementsAre(1, 2, 256));
 }
 
-// docs/op_type_schema/gqa_paged.md of FlashInfer-Bench.
+// op_type_schema/gqa_paged.md in the documents of FlashInfer-Bench.
 TEST(WorkloadCatalog, PagedDecodeHasTheAxesAndTensorsOfFlashInferBench) {
   const auto workload = WorkloadCatalog::BuiltIn().Resolve(
       "gqa_paged_decode_h32_kv8_d128_ps1/batch_size=64,num_pages=98304,len_indptr=65,num_kv_indices=65536");
