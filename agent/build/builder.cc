@@ -133,9 +133,17 @@ absl::StatusOr<std::unique_ptr<Builder>> Builder::Make(const Settings& settings,
   builder->triton_environment_ = settings.Text("triton_venv");
   builder->autotune_config_ = static_cast<uint32_t>(settings.Count("autotune_config"));
   const std::string& table = settings.Text("device_table");
-  if (table.empty()) return builder;
-  ASSIGN_OR_RETURN(builder->device_table_, capture::DeviceTable::Load({table}));
+  if (!table.empty()) {
+    ASSIGN_OR_RETURN(builder->device_table_, capture::DeviceTable::Load({table}));
+  }
+  const capture::DeviceTable& known =
+      builder->device_table_.has_value() ? *builder->device_table_ : capture::DeviceTable::BuiltIn();
+  RETURN_IF_ERROR(known.Find(builder->device_model_, builder->arch_).status());
   return builder;
+}
+
+absl::Status Builder::CheckLanguage(absl::string_view language) const {
+  return language == "triton" ? FindTriton(triton_environment_).status() : absl::OkStatus();
 }
 
 absl::StatusOr<BuildOutcome> Builder::Build(const BuildInput& input, const BuildListener& listener) const {

@@ -69,9 +69,12 @@ struct BuildListener {
 // what is wrong with the candidate is a verdict.
 class Builder {
  public:
-  // `environment` says where the compile cache is. NOT_FOUND if there is no toolkit.
+  // `environment` says where the compile cache is. NOT_FOUND if there is no toolkit, or no GPU model of that name.
   static absl::StatusOr<std::unique_ptr<Builder>> Make(const Settings& settings,
                                                        const std::map<std::string, std::string>& environment);
+
+  // Whether candidates of this language ("cuda", "triton") can be built here: FAILED_PRECONDITION says what is missing.
+  absl::Status CheckLanguage(absl::string_view language) const;
 
   absl::StatusOr<BuildOutcome> Build(const BuildInput& input, const BuildListener& listener = {}) const;
 

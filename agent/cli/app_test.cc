@@ -233,6 +233,73 @@ TEST_F(AppTest, UsageErrorsTeach) {
   EXPECT_EQ(Run({}), 2);
 }
 
+TEST_F(AppTest, WhatAFlagMustBeIsSaidInOneWayByEveryCommand) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"run", "--context", "ful"}, "--context must be one of full, latest, best, not \"ful\". Did you mean \"full\"?"},
+      {{"run", "--turns", "two"}, "--turns must be a whole number that is not negative, not \"two\"."},
+      {{"run", "--retry-deadline", "5"}, "--retry-deadline must be a duration such as 90s, 5m or 1h30m, not \"5\"."},
+      {{"knowledge", "--knowledge", "parms"}, "or none, not \"parms\". Did you mean \"params\"?"},
+      {{"report", "x", "--format", "htm"},
+       "--format must be one of table, csv, html, not \"htm\". Did you mean \"html\"?"},
+      {{"export", "x", "-o", "y", "--format", "flashinfer"}, "--format must be one of mini-swe, flashinfer-trace, not"},
+      {{"dataset", "fixt", "x", "-o", "y"},
+       "KIND must be one of fixit, kernelgen, not \"fixt\". Did you mean \"fixit\"?"},
+      {{"dataset", "fixit", "x", "-o", "y", "--balance", "mid"},
+       "--balance must be one of after, before, not \"mid\"."},
+      {{"dataset", "fixit", "x", "-o", "y", "--cap", "-1"},
+       "--cap must be a whole number that is not negative, not \"-1\"."},
+      {{"dataset", "fixit", "x", "-o", "y", "--min-speedup", "x"},
+       "--min-speedup must be a number that is not negative"}};
+  for (const auto& [arguments, message] : wrong) {
+    EXPECT_EQ(Run(arguments), 2) << message;
+    EXPECT_THAT(err_.str(), HasSubstr(message));
+  }
+}
+
+TEST_F(AppTest, DatasetRefusesWhatCannotBeBeforeItReads) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"--strata", "cod"}, "--strata: \"cod\" is no stratum. Did you mean \"code\"?"},
+      {{"--hold-out", "("}, "--hold-out must be an extended regular expression, not \"(\""},
+      {{"--errors", "NVC_ERROR"}, "--errors: \"NVC_ERROR\" is no verdict status or code. Did you mean \"NVCC_ERROR\"?"},
+      {{"--turns", "3-1"}, "--turns 3-1 holds no turn"},
+      {{"-o", "/nosuch/x.jsonl"}, "--output /nosuch/x.jsonl: there is no folder /nosuch."}};
+  for (const auto& [flags, message] : wrong) {
+    std::vector<std::string> arguments = {"dataset", "fixit", "nothing"};
+    if (flags[0] != "-o") arguments.insert(arguments.end(), {"-o", home_.path() / "x.jsonl"});
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    EXPECT_EQ(Run(arguments), 2) << message;
+    EXPECT_THAT(err_.str(), HasSubstr(message));
+  }
+  EXPECT_EQ(Run({"dataset", "kernelgen", "nothing", "-o", home_.path() / "x.jsonl", "--teacher", "m"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--teacher is of no effect on kernelgen"));
+}
+
+TEST_F(AppTest, ReportSaysBeforeItReadsThatItCannotWrite) {
+  EXPECT_EQ(Run({"report", "nothing", "-o", "/nosuch/x.html"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("--output /nosuch/x.html: there is no folder /nosuch."));
+  EXPECT_EQ(Run({"report", "nothing"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("there is no nothing. Name a folder that `mini-ptx-agent run -o` wrote"));
+}
+
+// A mistake must not look like trouble of the infrastructure, which scripts try again.
+TEST_F(AppTest, RunSaysWhatIsWrongWithItsFlagsBeforeItAsksTheService) {
+  const std::string gone = FakeProfiler().address();
+  const std::vector<std::string> run = {"run", "--workload", "gemm_n256_k256/M=64", "--model", "command:true",
+                                        "-o",  "run",        "--service",           gone};
+  EXPECT_EQ(Run(run), 3);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"--stages", "evalute"}, "Did you mean \"evaluate\"?"},
+      {{"--notes", "nosuchnotes"}, "nosuchnotes"},
+      {{"--prompt", "nosuchprompt"}, "--prompt cannot be used: "},
+      {{"--device", "H300"}, "--device: no GPU model is called \"H300\""}};
+  for (const auto& [flags, message] : wrong) {
+    std::vector<std::string> arguments = run;
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    EXPECT_EQ(Run(arguments), 2) << message;
+    EXPECT_THAT(err_.str(), HasSubstr(message));
+  }
+}
+
 TEST_F(AppTest, FailureWithJsonIsOneDocumentToo) {
   EXPECT_EQ(Run({"attach", "nobody", "--json"}), 2);
   EXPECT_EQ(Document()["error"], "NOT_FOUND");

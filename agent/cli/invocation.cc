@@ -18,6 +18,7 @@ std::string Help(const Key& key) {
 }
 
 const char* TypeName(const Key& key) {
+  if (key.value_name[0] != '\0') return key.value_name;
   switch (key.kind) {
     case ValueKind::kPath:
       return "PATH";

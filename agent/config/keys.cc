@@ -23,33 +23,37 @@ constexpr Key kKeys[] = {
      "run compiler and host code without a sandbox where this machine offers none"},
     {"answer_deadline", kDuration, "1h", "", false, true, "how long a model may take for one answer"},
     {"api_key", kText, "", "", true, false, "the model provider's key; prefer SASSAY_API_KEY or api_key_file"},
-    {"api_key_file", kPath, "", "", false, false, "file with the model provider's key, for your eyes only (chmod 600)"},
+    {"api_key_file", kPath, "", "", false, false, "file with the model provider's key, for your eyes only (chmod 600)",
+     "FILE"},
     {"arch", kChoice, "sm_90a", "sm_90a|sm_100a", false, true, "target architecture"},
-    {"artifacts", kPath, "", "", false, true, "folder for the files that diagnoses make; default: the candidate's own"},
+    {"artifacts", kPath, "", "", false, true, "folder for the files that diagnoses make; default: the candidate's own",
+     "DIR"},
     {"autotune_config", kCount, "0", "", false, true,
      "which configuration of triton.autotune a Triton candidate is compiled with, counted from 0: nothing is timed"},
     {"baseline", kChoice, "workload", "workload|itself", false, false,
      "what to time against: the workload's baseline, or the same bundle in a second runner (A/A, not scored)"},
-    {"ca_file", kPath, "", "", false, false, "PEM file with the certificate authority of the service; switches TLS on"},
-    {"cache_dir", kPath, "", "", false, false, "compile cache; default $XDG_CACHE_HOME/sassay or ~/.cache/sassay"},
-    {"cert_file", kPath, "", "", false, false, "PEM file with the client's certificate, for mutual TLS"},
+    {"ca_file", kPath, "", "", false, false, "PEM file with the certificate authority of the service; switches TLS on",
+     "FILE"},
+    {"cache_dir", kPath, "", "", false, false, "compile cache; default $XDG_CACHE_HOME/sassay or ~/.cache/sassay",
+     "DIR"},
+    {"cert_file", kPath, "", "", false, false, "PEM file with the client's certificate, for mutual TLS", "FILE"},
     {"color", kChoice, "auto", "auto|always|never", false, true, "colours on the terminal"},
     {"compile_deadline", kDuration, "2m", "", false, true, "how long one compilation may take"},
     {"connect_deadline", kDuration, "30s", "", false, true, "how long a connection to a model's server may take"},
     {"context", kChoice, "full", "full|latest|best", false, true,
      "which earlier turns a model is shown: all, the last one, or the best one and the last one"},
     {"cuda_home", kPath, "", "", false, false,
-     "CUDA toolkit; default $CUDA_HOME, /usr/local/cuda, .venv/cuda here or above, PATH, Python's packages"},
+     "CUDA toolkit; default $CUDA_HOME, /usr/local/cuda, .venv/cuda here or above, PATH, Python's packages", "DIR"},
     {"definitions", kPathList, "", "", false, true, "folders with workload definitions of your own"},
     {"device", kText, "", "", false, true,
-     "GPU model whose answers capture gives; default H200 for sm_90a, B200 for sm_100a"},
-    {"device_table", kPath, "", "", false, true, "JSON device table from `doctor --dump-device-table`"},
+     "GPU model whose answers capture gives; default H200 for sm_90a, B200 for sm_100a", "MODEL"},
+    {"device_table", kPath, "", "", false, true, "JSON device table from `doctor --dump-device-table`", "FILE"},
     {"diagnose", kList, "", "", false, true,
      "what to find out besides: ncu (Nsight Compute; keeps its report), hotspots (evidence's counts by source line), "
      "debug (where every "
      "warp stands after a fault or hang); never changes the verdict (docs/diagnostics.md)"},
     {"endpoint", kText, "", "", false, false,
-     "the model's server, for example http://127.0.0.1:8000 or https://openrouter.ai/api/v1"},
+     "the model's server, for example http://127.0.0.1:8000 or https://openrouter.ai/api/v1", "URL"},
     {"first_token_deadline", kDuration, "10m", "", false, true, "how long a model may be silent before its answer"},
     {"in_flight", kCount, "500", "", false, true, "trajectories that are worked on at once"},
     {"infra_deadline", kDuration, "30m", "", false, true,
@@ -57,32 +61,34 @@ constexpr Key kKeys[] = {
     {"insecure", kSwitch, "false", "", false, false, "plaintext to a service that is not on this machine"},
     {"insecure_endpoint", kSwitch, "false", "", false, false,
      "send the key in plain text to a model's server that is not on this machine"},
-    {"key_file", kPath, "", "", false, false, "PEM file with the client's private key, for mutual TLS"},
+    {"key_file", kPath, "", "", false, false, "PEM file with the client's private key, for mutual TLS", "FILE"},
     {"knowledge", kText, "all", "", false, true,
-     "parts of the system prompt: params,templates,contract in any order, all, or none"},
+     "parts of the system prompt: params,templates,contract in any order, all, or none", "PARTS"},
     {"label", kText, "", "", false, true, "words that keep conditions apart in reports"},
     {"language", kChoice, "cuda", "cuda|triton", false, true, "what a model is asked to write"},
     {"max_submissions", kCount, "64", "", false, true, "submissions of a run that the service has at once"},
     {"max_tokens", kCount, "", "", false, true, "most tokens of one answer, reasoning included"},
     {"model", kText, "", "", false, false,
-     "the model as its provider calls it, or replay:DIR (recorded answers), or command:CMD (a program)"},
-    {"model_ca_file", kPath, "", "", false, false, "PEM file with the certificate authority of the model's server"},
+     "the model as its provider calls it, or replay:DIR (recorded answers), or command:CMD (a program)", "ID"},
+    {"model_ca_file", kPath, "", "", false, false, "PEM file with the certificate authority of the model's server",
+     "FILE"},
     {"money_budget", kNumber, "", "", false, true,
      "US dollars that a run may cost; checked before each turn, so that answers under way may go over it"},
     {"notes", kText, "", "", false, false,
-     "folder with repair notes for the feedback, as DIR; DIR:kernel shows the repaired kernels too"},
+     "folder with repair notes for the feedback, as DIR; DIR:kernel shows the repaired kernels too", "DIR[:kernel]"},
     {"parallel", kCount, "4", "", false, true, "answers under way at once"},
     {"price", kText, "", "", false, false,
-     "US dollars for a million tokens, as PROMPT,COMPLETION or PROMPT,CACHED_PROMPT[,CACHE_WRITE],COMPLETION"},
+     "US dollars for a million tokens, as PROMPT,COMPLETION or PROMPT,CACHED_PROMPT[,CACHE_WRITE],COMPLETION",
+     "PRICES"},
     {"profile", kChoice, "strict", "strict|lenient", false, true,
      "how strictly host code is held to launching the same work"},
     {"prompt", kPathList, "", "", false, false,
-     "files with words of your own that follow the task; trajectories are run for each of them"},
+     "files with words of your own that follow the task; trajectories are run for each of them", "FILE[,FILE...]"},
     {"provider", kChoice, "auto", "auto|openai|anthropic", false, false,
      "how the model's server is spoken to: chat completions or messages; auto tells by its address"},
     {"queue_deadline", kDuration, "", "", false, true, "how long a submission may wait; default: the service's"},
     {"reasoning_effort", kText, "", "", false, true,
-     "low, medium, high or what the provider knows; for Anthropic also a number of thinking tokens"},
+     "low, medium, high or what the provider knows; for Anthropic also a number of thinking tokens", "EFFORT"},
     {"reconnect_deadline", kDuration, "5m", "", false, true, "how long to try again after the connection broke"},
     {"retry_deadline", kDuration, "15m", "", false, true, "how long to go on asking a model that does not answer"},
     {"run_deadline", kDuration, "", "", false, true, "how long the stages may take; default: the service's"},
@@ -91,7 +97,7 @@ constexpr Key kKeys[] = {
      "or is too slow is "
      "UNAVAILABLE; default: the service's choice"},
     {"seed", kCount, "", "", false, true, "makes sampling repeatable where the provider can; each turn gets its own"},
-    {"service", kText, "127.0.0.1:50051", "", false, false, "profiling service, HOST:PORT"},
+    {"service", kText, "127.0.0.1:50051", "", false, false, "profiling service", "HOST:PORT"},
     {"stages", kList, "", "", false, true, "stages to run besides evaluate (sanitize, evidence, timing); default: all"},
     {"target_speedup", kNumber, "", "", false, true,
      "a trajectory ends when a turn that may be scored is at least so fast"},
@@ -100,11 +106,11 @@ constexpr Key kKeys[] = {
     {"token_budget", kCount, "", "", false, true,
      "tokens that a run may use, sent and received; checked before each turn"},
     {"token_deadline", kDuration, "2m", "", false, true, "how long a model may pause inside an answer"},
-    {"token_file", kPath, "", "", false, false, "file with the bearer token"},
+    {"token_file", kPath, "", "", false, false, "file with the bearer token", "FILE"},
     {"top_p", kNumber, "", "", false, true, "nucleus sampling's share; default: the provider's"},
     {"trajectories", kCount, "1", "", false, true, "trajectories for each workload and prompt"},
     {"triton_venv", kPath, "", "", false, false,
-     "virtual environment with Triton; default $SASSAY_TRITON_VENV or .venv/triton here or above"},
+     "virtual environment with Triton; default $SASSAY_TRITON_VENV or .venv/triton here or above", "DIR"},
     {"turns", kCount, "8", "", false, true, "most turns of a trajectory"},
     {"workload", kList, "", "", false, true,
      "workloads, as definition/AXIS=value; a definition alone stands for the first size it suggests"},
@@ -113,15 +119,14 @@ constexpr Key kKeys[] = {
 absl::Status CheckChoice(const Key& key, absl::string_view value) {
   const std::vector<std::string> choices = absl::StrSplit(key.choices, '|');
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(key.name, " must be one of ", absl::StrJoin(choices, ", "), ", not \"",
-                                                 value, "\".", DidYouMean(value, choices)));
+  return absl::InvalidArgumentError(absl::StrCat("must be one of ", absl::StrJoin(choices, ", "), ", not \"", value,
+                                                 "\".", DidYouMean(value, choices)));
 }
 
 absl::Status CheckDuration(const Key& key, absl::string_view value) {
   absl::Duration duration;
   if (absl::ParseDuration(value, &duration) && duration > absl::ZeroDuration()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(key.name, " must be a duration such as 90s, 5m or 1h30m, not \"", value, "\"."));
+  return absl::InvalidArgumentError(absl::StrCat("must be a duration such as 90s, 5m or 1h30m, not \"", value, "\"."));
 }
 
 absl::Status CheckNumber(const Key& key, absl::string_view value) {
@@ -130,7 +135,7 @@ absl::Status CheckNumber(const Key& key, absl::string_view value) {
   if (key.kind == kCount && absl::SimpleAtoi(value, &count)) return absl::OkStatus();
   if (key.kind == kNumber && absl::SimpleAtod(value, &number) && std::isfinite(number) && number >= 0)
     return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(key.name, " must be a ", key.kind == kCount ? "whole " : "",
+  return absl::InvalidArgumentError(absl::StrCat("must be a ", key.kind == kCount ? "whole " : "",
                                                  "number that is not negative, not \"", value, "\"."));
 }
 
@@ -161,7 +166,7 @@ absl::Status CheckValue(const Key& key, absl::string_view value) {
   if (key.kind == kDuration) return CheckDuration(key, value);
   if (key.kind == kCount || key.kind == kNumber) return CheckNumber(key, value);
   if (key.kind != kSwitch || value == "true" || value == "false") return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(key.name, " must be true or false, not \"", value, "\"."));
+  return absl::InvalidArgumentError(absl::StrCat("must be true or false, not \"", value, "\"."));
 }
 
 }  // namespace sassay::agent

@@ -39,6 +39,8 @@ struct Key {
   // which program to run as the compiler, or to go without a sandbox.
   bool allowed_in_project;
   const char* description;
+  // What stands for the value in --help, where the kind's own word tells less.
+  const char* value_name = "";
 };
 
 // Every key, sorted by name.
@@ -56,7 +58,8 @@ std::string EnvironmentVariable(const Key& key);
 // "--token-file" for "token_file"; empty for secrets, which would show in the process list.
 std::string FlagName(const Key& key);
 
-// Whether `value` can be read as the key's kind; the message says what was expected.
+// Whether `value` can be read as the key's kind; the message says what was expected and begins with "must be", so that
+// what was set can be put before it: a flag, a variable, a key of a file.
 absl::Status CheckValue(const Key& key, absl::string_view value);
 
 }  // namespace sassay::agent

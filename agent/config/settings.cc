@@ -83,6 +83,11 @@ absl::StatusOr<std::string> TextOf(const Key& key, const Json& value) {
   return absl::StrJoin(parts, ",");
 }
 
+// "--turns must be at least 1."
+absl::Status Of(const std::string& whose, const absl::Status& status) {
+  return status.ok() ? status : absl::InvalidArgumentError(absl::StrCat(whose, " ", status.message()));
+}
+
 absl::Status In(const std::string& where, const absl::Status& status) {
   return status.ok() ? status : absl::InvalidArgumentError(absl::StrCat(where, ": ", status.message()));
 }
@@ -140,7 +145,7 @@ absl::Status Settings::ReadLayerFromFile(const fs::path& path, bool is_project) 
     if (is_project && !key->allowed_in_project) return In(path, NotInProject(*key));
     const absl::StatusOr<std::string> as_text = TextOf(*key, value);
     RETURN_IF_ERROR(In(path, as_text.status()));
-    RETURN_IF_ERROR(In(path, CheckValue(*key, *as_text)));
+    RETURN_IF_ERROR(In(path, Of(name, CheckValue(*key, *as_text))));
     Set(name, ResolvePaths(*key, *as_text, path.parent_path(), home_), path);
   }
   files_.insert(files_.begin(), path);
@@ -152,7 +157,7 @@ absl::Status Settings::ReadLayerFromEnvironment(const std::map<std::string, std:
     const std::string variable = EnvironmentVariable(key);
     const std::string value = Lookup(environment, variable);
     if (value.empty()) continue;
-    RETURN_IF_ERROR(In(variable, CheckValue(key, value)));
+    RETURN_IF_ERROR(Of(variable, CheckValue(key, value)));
     Set(key.name, value, absl::StrCat("environment ", variable));
   }
   return absl::OkStatus();
@@ -174,7 +179,7 @@ absl::Status Settings::ReadLayerFromFlags(const std::map<std::string, std::strin
   for (const auto& [name, value] : flags) {
     const Key* key = FindKey(name);
     if (key == nullptr) return UnknownKey(name);
-    RETURN_IF_ERROR(In(FlagName(*key), CheckValue(*key, value)));
+    RETURN_IF_ERROR(Of(FlagName(*key), CheckValue(*key, value)));
     Set(name, value, absl::StrCat("flag ", FlagName(*key)));
   }
   return absl::OkStatus();

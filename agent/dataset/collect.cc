@@ -19,7 +19,13 @@ bool IsFailed(const Turn& turn) {
          turn.judged->verdict().status() != v1::VERDICT_STATUS_CORRECT;
 }
 
+// A turn on its way is not there yet, as in a report.
+bool IsDecided(const Turn& turn) {
+  return turn.judged.has_value() || (turn.extracted.has_value() && turn.extracted->extraction() != v1::EXTRACTION_CODE);
+}
+
 void Count(const Turn& turn, CollectCounts& counts) {
+  if (!IsDecided(turn)) return;
   ++counts.turns;
   if (!turn.judged.has_value()) {
     ++counts.turns_without_candidate;

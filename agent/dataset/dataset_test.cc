@@ -62,13 +62,18 @@ class RunWriter {
     for (uint32_t i = 0; i < turns.size(); ++i) AddTurn(id, i, turns[i]);
   }
 
+  // A turn whose answer has not come.
+  void Ask(uint32_t number) {
+    v1::TrajectoryRecord asked;
+    asked.mutable_asked()->set_turn(number);
+    Append(asked);
+  }
+
  private:
   void Append(const v1::TrajectoryRecord& record) { ASSERT_TRUE(log_->Append(record).ok()); }
 
   void AddTurn(const std::string& id, uint32_t number, const Scripted& turn) {
-    v1::TrajectoryRecord asked;
-    asked.mutable_asked()->set_turn(number);
-    Append(asked);
+    Ask(number);
     v1::TrajectoryRecord answered;
     answered.mutable_answered()->set_turn(number);
     answered.mutable_answered()->set_text(absl::StrCat("Because.\n```cuda\n", turn.source, "\n```\n"));
@@ -317,6 +322,15 @@ TEST_F(DatasetTest, CodeThatWouldEndItsMessageIsLeftOut) {
   const Dataset dataset = Make({"r"}, KernelGen());
   EXPECT_EQ(dataset.train_records, 1);
   EXPECT_EQ(nlohmann::json::parse(dataset.card_json)["left_out"]["code with marks of chat templates"], 1);
+}
+
+TEST_F(DatasetTest, ATurnOnItsWayIsNotThereYet) {
+  RunWriter writer(Folder("r"), "r1");
+  writer.Add("exp_000", "gemm/M=64", {Success("a"), Scripted()});
+  writer.Ask(2);
+  const nlohmann::json card = nlohmann::json::parse(Make({"r"}, {}).card_json);
+  EXPECT_EQ(card["read"]["turns"], 2);
+  EXPECT_EQ(card["read"]["turns_without_candidate"], 1);
 }
 
 TEST_F(DatasetTest, CodeWithFencesStaysOneBlock) {

@@ -32,7 +32,7 @@ class Pattern {
     regerror(error, &pattern->regex_, message, sizeof(message));
     pattern->compiled_ = false;
     return absl::InvalidArgumentError(
-        absl::StrCat("the pattern '", text, "' of held-out workloads is no extended regular expression: ", message));
+        absl::StrCat("--hold-out must be an extended regular expression, not \"", text, "\": ", message, "."));
   }
   ~Pattern() {
     if (compiled_) regfree(&regex_);
@@ -187,9 +187,10 @@ std::vector<std::string> ErrorNames() {
   return names;
 }
 
-absl::Status CheckWord(const std::string& word, const std::vector<std::string>& known, const char* what) {
+absl::Status CheckWord(const char* flag, const std::string& word, const std::vector<std::string>& known,
+                       const char* what) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("'", word, "' is no ", what, ".", DidYouMean(word, known)));
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": \"", word, "\" is no ", what, ".", DidYouMean(word, known)));
 }
 
 }  // namespace
@@ -197,9 +198,10 @@ absl::Status CheckWord(const std::string& word, const std::vector<std::string>& 
 absl::Status CheckOptions(const DatasetOptions& options) {
   const std::vector<std::string> errors = ErrorNames();
   for (const std::string& error : options.errors)
-    RETURN_IF_ERROR(CheckWord(absl::AsciiStrToUpper(error), errors, "verdict status or code"));
+    RETURN_IF_ERROR(CheckWord("--errors", absl::AsciiStrToUpper(error), errors, "verdict status or code"));
   for (const std::string& stratum : options.strata)
-    RETURN_IF_ERROR(CheckWord(stratum, {"code", "status", "turn", "workload", "definition", "model"}, "stratum"));
+    RETURN_IF_ERROR(
+        CheckWord("--strata", stratum, {"code", "status", "turn", "workload", "definition", "model"}, "stratum"));
   return options.hold_out.empty() ? absl::OkStatus() : Pattern::Compile(options.hold_out).status();
 }
 

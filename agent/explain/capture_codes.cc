@@ -16,7 +16,7 @@ const Explanation kCodes[] = {
      {"run() is not extern \"C\" (its name is mangled)", "run() is static or in a namespace",
       "only a kernel, no host function"},
      "Define extern \"C\" void run(inputs…, outputs…, variable axes as int64_t…, cudaStream_t stream), or export one "
-     "with TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, …).",
+     "with TVM_FFI_DLL_EXPORT_TYPED_FUNC(run, …). A Triton candidate defines def run(inputs…, outputs…).",
      "extern \"C\" void run(const __nv_bfloat16* A, const __nv_bfloat16* B, __nv_bfloat16* C, int64_t M, cudaStream_t "
      "stream)"},
     {VERDICT_CODE_ENTRY_SIGNATURE,

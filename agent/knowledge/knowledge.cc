@@ -129,11 +129,9 @@ absl::StatusOr<KnowledgeParts> ParseKnowledgeParts(absl::string_view untrusted) 
     } else if (word == "contract") {
       parts.contract = true;
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("knowledge \"", untrusted,
-                       "\": expected params, templates and contract, separated by commas, or "
-                       "all, or none, not \"",
-                       word, "\".", DidYouMean(std::string(word), {"params", "templates", "contract", "all", "none"})));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--knowledge must be params, templates and contract, separated by commas, or all, or none, not \"", word,
+          "\".", DidYouMean(std::string(word), {"params", "templates", "contract", "all", "none"})));
     }
   }
   return parts;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/suggest.h"
 
 namespace sassay {
@@ -39,7 +40,8 @@ std::string Describe(const CLI::App& root, const CLI::App& command, const CLI::P
   const bool missing_command = !SubcommandsOf(command).empty() && error.get_name() == "RequiredError";
   if (!strangers.empty()) return DescribeStranger(command, strangers.front());
   if (missing_command) return "a command is needed.";
-  return absl::StrCat(error.what(), absl::EndsWith(error.what(), ".") ? "" : ".");
+  const std::string said = absl::StrReplaceAll(error.what(), {{": must be ", " must be "}});
+  return absl::StrCat(said, absl::EndsWith(said, ".") || absl::EndsWith(said, "?") ? "" : ".");
 }
 
 }  // namespace

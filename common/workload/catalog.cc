@@ -189,7 +189,8 @@ absl::StatusOr<WorkloadCatalog> WorkloadCatalog::Load(absl::Span<const fs::path>
 absl::Status WorkloadCatalog::LoadDirectory(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
-    return absl::NotFoundError(absl::StrCat("workload directory ", directory.string(), " does not exist"));
+    return absl::NotFoundError(
+        absl::StrCat("there is no folder ", directory.string(), "; expected one with workload definitions (*.json)."));
   }
   std::vector<fs::path> files;
   for (auto entry = fs::recursive_directory_iterator(directory, error); entry != fs::end(entry) && !error;
@@ -249,10 +250,10 @@ absl::Status WorkloadCatalog::UnknownDefinition(absl::string_view name) const {
   }
   const size_t more = names.size() - std::min(names.size(), kMaxNamesInMessage);
   names.resize(names.size() - more);
-  return absl::NotFoundError(absl::StrCat("no workload definition '", name.substr(0, 128), "'",
-                                          near.empty() ? "." : absl::StrCat("; did you mean ", near, "?"),
+  return absl::NotFoundError(absl::StrCat("no workload definition is called \"", name.substr(0, 128), "\".",
+                                          near.empty() ? "" : absl::StrCat(" Did you mean \"", near, "\"?"),
                                           " There are: ", absl::StrJoin(names, ", "),
-                                          more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+                                          more > 0 ? absl::StrCat(" and ", more, " more.") : "."));
 }
 
 absl::StatusOr<v1::Workload> WorkloadCatalog::Resolve(absl::string_view untrusted_name) const {

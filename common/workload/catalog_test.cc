@@ -117,7 +117,7 @@ TEST(WorkloadCatalog, AxesMayComeInAnyOrderAndTheNameIsCanonical) {
 TEST(WorkloadCatalog, UnknownNameIsAnsweredWithANearOneAndTheList) {
   const auto status = WorkloadCatalog::BuiltIn().Resolve("gemm_n256_k255/M=1").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(status.message(), HasSubstr("did you mean gemm_n256_k256?"));
+  EXPECT_THAT(status.message(), HasSubstr("Did you mean \"gemm_n256_k256\"?"));
   EXPECT_THAT(status.message(), HasSubstr("mha_bwd_d128_causal"));
 }
 

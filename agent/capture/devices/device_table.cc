@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggest.h"
 #include "nlohmann/json.hpp"
 
 namespace sassay::capture {
@@ -199,10 +200,11 @@ absl::StatusOr<DeviceModel> DeviceTable::Find(absl::string_view name, absl::stri
     if (model.name != wanted) continue;
     if (SameGeneration(model.arch, arch)) return model;
     return absl::InvalidArgumentError(
-        absl::StrCat("the candidate is compiled for ", arch, ", and ", model.name, " is ", model.arch));
+        absl::StrCat("--device: the candidate is compiled for ", arch, ", and ", model.name, " is ", model.arch));
   }
-  return absl::NotFoundError(
-      absl::StrCat("no GPU model '", wanted, "' in the device table; known: ", absl::StrJoin(known, ", ")));
+  return absl::NotFoundError(absl::StrCat("--device: no GPU model is called \"", wanted,
+                                          "\" in the device table; known: ", absl::StrJoin(known, ", "), ".",
+                                          DidYouMean(wanted, known)));
 }
 
 std::string ToJson(const DeviceModel& model) {

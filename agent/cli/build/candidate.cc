@@ -9,9 +9,11 @@
 namespace sassay::agent {
 
 void AddCandidateArguments(CLI::App& command, CandidateArguments& arguments, const std::string& placeholder) {
+  const bool judged = placeholder == "CANDIDATE";
   command
       .add_option(placeholder, arguments.paths,
-                  "source files (compiled as one translation unit), a folder, or a FlashInfer solution JSON")
+                  absl::StrCat("source files (compiled as one translation unit), a folder, one Python file (Triton)",
+                               judged ? ", a FlashInfer solution JSON, or a bundle" : ", or a FlashInfer solution JSON"))
       ->required()
       ->type_name("");
   command.add_option("-I", arguments.include_directories, "folder for #include <...>; may be given several times")

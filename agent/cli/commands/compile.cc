@@ -7,6 +7,7 @@
 #include "agent/cli/build/candidate.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/commands/compile_candidate.h"
+#include "agent/cli/flag_checks.h"
 #include "agent/cli/session.h"
 #include "agent/render/reports.h"
 #include "agent/submit/rpc_error.h"
@@ -42,11 +43,7 @@ std::string OutputPath(const CompileArguments& arguments) {
 absl::Status CheckOutput(const Session& session, const CompileArguments& arguments) {
   if (arguments.output == "-" && session.json())
     return absl::InvalidArgumentError("--output - and --json both want standard output; give a file.");
-  const std::filesystem::path folder = std::filesystem::path(OutputPath(arguments)).parent_path();
-  std::error_code error;
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--output ", arguments.output, ": there is no folder ", folder.string(), "."));
+  return CheckOutputFile("--output", OutputPath(arguments), session.terminal().working_directory);
 }
 
 v1::CompileResult Describe(const BuiltBundle& built, const std::string& path) {

@@ -9,7 +9,9 @@
 #include "agent/build/builder.h"
 #include "agent/build/workload_names.h"
 #include "agent/cli/commands/commands.h"
+#include "agent/cli/flag_checks.h"
 #include "agent/cli/session.h"
+#include "agent/dataset/select.h"
 #include "agent/dataset/teacher.h"
 #include "agent/models/factory.h"
 #include "agent/render/text.h"
@@ -46,7 +48,7 @@ absl::StatusOr<uint32_t> TurnNumber(absl::string_view text) {
   uint32_t number = 0;
   if (absl::SimpleAtoi(text, &number)) return number;
   return absl::InvalidArgumentError(
-      absl::StrCat("--turns wants a number or FIRST-LAST, for example 0-3, not '", text, "'."));
+      absl::StrCat("--turns must be a number or FIRST-LAST, for example 0-3, not \"", text, "\"."));
 }
 
 absl::Status ParseTurns(const std::string& text, DatasetOptions& options) {
@@ -54,7 +56,30 @@ absl::Status ParseTurns(const std::string& text, DatasetOptions& options) {
   const std::pair<absl::string_view, absl::string_view> ends = absl::StrSplit(text, absl::MaxSplits('-', 1));
   ASSIGN_OR_RETURN(options.first_turn, TurnNumber(ends.first));
   ASSIGN_OR_RETURN(options.last_turn, TurnNumber(ends.second.empty() ? ends.first : ends.second));
+  if (*options.first_turn <= *options.last_turn) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--turns ", text, " holds no turn: the first is after the last."));
+}
+
+// What would be of no effect is refused: who says it expects one.
+absl::Status CheckKind(const DatasetArguments& arguments) {
+  if (arguments.kind == "fixit") return absl::OkStatus();
+  const std::pair<const char*, bool> given[] = {{"--teacher", !arguments.teacher.empty()},
+                                                {"--errors", !arguments.options.errors.empty()},
+                                                {"--within", arguments.options.within > 0}};
+  for (const auto& [flag, is_given] : given) {
+    if (is_given)
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " is of no effect on kernelgen, which has no failed turns."));
+  }
   return absl::OkStatus();
+}
+
+// Before anything is read or asked.
+absl::Status CheckArguments(const Session& session, DatasetArguments& arguments) {
+  RETURN_IF_ERROR(CheckKind(arguments));
+  RETURN_IF_ERROR(ParseTurns(arguments.turns, arguments.options));
+  RETURN_IF_ERROR(CheckOptions(arguments.options));
+  return CheckOutputFile("--output", arguments.output, session.terminal().working_directory);
 }
 
 // Repairs that a teacher proposes are judged as any candidate is: compiled and captured here, run by the service.
@@ -152,7 +177,7 @@ absl::StatusOr<v1::DatasetResult> Make(Session& session, DatasetArguments& argum
                                        const std::map<std::string, std::string>& flags) {
   DatasetOptions& options = arguments.options;
   options.kind = arguments.kind == "fixit" ? DatasetKind::kFixit : DatasetKind::kKernelGen;
-  RETURN_IF_ERROR(ParseTurns(arguments.turns, options));
+  RETURN_IF_ERROR(CheckArguments(session, arguments));
   std::vector<Run> runs;
   for (const std::string& folder : arguments.runs) {
     session.progress().Begin("read", folder);
@@ -171,6 +196,10 @@ absl::StatusOr<v1::DatasetResult> Make(Session& session, DatasetArguments& argum
   Teacher* teacher = helpers == nullptr ? nullptr : &helpers->teacher();
   ASSIGN_OR_RETURN(const Dataset dataset, MakeDataset(runs, options, paths, teacher, stopper));
   RETURN_IF_ERROR(WriteDataset(dataset, paths, !options.hold_out.empty()));
+  if (dataset.train_records + dataset.held_out_records == 0) {
+    session.progress().Note(absl::StrCat("no record is left; ", paths.card_markdown.string(),
+                                         " says what was read and which rule left it out."));
+  }
   v1::DatasetResult result;
   result.set_path(paths.train.string());
   result.set_records(dataset.train_records);
@@ -180,12 +209,14 @@ absl::StatusOr<v1::DatasetResult> Make(Session& session, DatasetArguments& argum
   return result;
 }
 
+std::string Records(uint64_t count) { return absl::StrCat(CountText(count), count == 1 ? " record" : " records"); }
+
 std::string Text(const v1::DatasetResult& result, const Style& style) {
-  std::string text = absl::StrCat(style.Good("wrote"), " ", PrintableLine(result.path()), "  ",
-                                  CountText(result.records()), " records\n");
+  std::string text =
+      absl::StrCat(style.Good("wrote"), " ", PrintableLine(result.path()), "  ", Records(result.records()), "\n");
   if (!result.held_out_path().empty()) {
     absl::StrAppend(&text, style.Good("wrote"), " ", PrintableLine(result.held_out_path()), "  ",
-                    CountText(result.held_out_records()), " records, held out\n");
+                    Records(result.held_out_records()), ", held out\n");
   }
   return absl::StrCat(text, style.Good("wrote"), " ", PrintableLine(result.card_path()), "\n");
 }
@@ -197,17 +228,36 @@ int RunDataset(Session& session, DatasetArguments& arguments, const std::map<std
   return kExitCorrect;
 }
 
+template <typename Value>
+void AddChoice(CLI::App& command, const char* flag, const char* help, const std::map<std::string, Value>& choices,
+               Value& value) {
+  std::vector<std::string> names;
+  for (const auto& [name, meant] : choices) names.push_back(name);
+  command
+      .add_option_function<std::string>(
+          flag, [&choices, &value](const std::string& name) { value = choices.at(name); }, help)
+      ->check(OneOf(std::move(names)))
+      ->type_name("CHOICE");
+}
+
 void AddFilters(CLI::App& command, DatasetArguments& arguments) {
   DatasetOptions& options = arguments.options;
   command.add_option("--errors", options.errors, "fixit: verdict statuses or codes of the failed turn; default: all")
       ->delimiter(',')
-      ->type_name("NAME[,NAME…]");
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("NAME[,NAME...]");
   command.add_option("--turns", arguments.turns, "only (failed) turns of this number, counted from 0")
       ->type_name("FIRST[-LAST]");
   command
-      .add_option("--within", options.within, "fixit: the repair comes at most so many turns later; 0: any later turn")
-      ->capture_default_str();
-  command.add_option("--min-speedup", options.min_speedup, "only solutions at least so fast");
+      .add_option("--within", options.within,
+                  "fixit: the repair comes at most so many turns later; 0: any later turn [0]")
+      ->check(WholeNumber())
+      ->type_name("N");
+  command.add_option("--min-speedup", options.min_speedup, "only solutions at least so fast")
+      ->check(NonNegativeNumber())
+      ->type_name("NUMBER");
   command.add_flag("--require-target", options.require_target_instructions,
                    "only solutions that executed the target architecture's instructions");
   command.add_flag("--require-reasoning", options.require_reasoning, "leave out solutions without any reasoning");
@@ -215,20 +265,30 @@ void AddFilters(CLI::App& command, DatasetArguments& arguments) {
 
 void AddShape(CLI::App& command, DatasetArguments& arguments) {
   DatasetOptions& options = arguments.options;
-  command.add_option("--cap", options.cap, "at most so many records of a stratum; 0: no limit")->capture_default_str();
+  command.add_option("--cap", options.cap, "at most so many records of a stratum; 0: no limit [0]")
+      ->check(WholeNumber())
+      ->type_name("N");
   command
-      .add_option("--strata", options.strata, "what makes a stratum: code, status, turn, workload, definition, model")
+      .add_option("--strata", options.strata,
+                  "what makes a stratum: code, status, turn, workload, definition, model [code,turn]")
       ->delimiter(',')
-      ->capture_default_str();
-  command.add_option("--balance", options.balance, "apply --cap before or after duplicates are taken out")
-      ->transform(CLI::CheckedTransformer(kBalances).description("before, after"));
-  command.add_option("--seed", options.seed, "decides which records --cap keeps");
-  command.add_option("--hold-out", options.hold_out,
-                     "workloads that match this extended regular expression go to OUT.heldout.jsonl");
-  command.add_option("--loss-mark", options.loss_mark, "how messages say whether they are trained on")
-      ->transform(CLI::CheckedTransformer(kLossMarks).description("loss, weight"));
-  command.add_option("--reasoning-form", options.reasoning_form, "where the reasoning goes")
-      ->transform(CLI::CheckedTransformer(kReasoningForms).description("think, field, plain"));
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("KEY[,KEY...]");
+  AddChoice(command, "--balance", "apply --cap before or after duplicates are taken out (before, after) [after]",
+            kBalances, options.balance);
+  command.add_option("--seed", options.seed, "decides which records --cap keeps [0]")
+      ->check(WholeNumber())
+      ->type_name("N");
+  command
+      .add_option("--hold-out", options.hold_out,
+                  "workloads that match this extended regular expression go to OUT.heldout.jsonl")
+      ->type_name("REGEX");
+  AddChoice(command, "--loss-mark", "how messages say whether they are trained on (loss, weight) [loss]", kLossMarks,
+            options.loss_mark);
+  AddChoice(command, "--reasoning-form", "where the reasoning goes (think, field, plain) [think]", kReasoningForms,
+            options.reasoning_form);
 }
 
 }  // namespace
@@ -238,16 +298,20 @@ void AddDatasetCommand(CLI::App& root, Invocation& invocation) {
   const auto arguments = std::make_shared<DatasetArguments>();
   command->add_option("KIND", arguments->kind, "fixit: failures with their repair; kernelgen: correct kernels")
       ->required()
-      ->check(CLI::IsMember({"fixit", "kernelgen"}));
-  command->add_option("RUN", arguments->runs, "folders of recorded runs")->required();
+      ->check(OneOf({"fixit", "kernelgen"}))
+      ->type_name("");
+  command->add_option("RUN", arguments->runs, "folders of recorded runs")->required()->type_name("");
   command->add_option("-o,--output", arguments->output, "file to write; its card lies beside it")
       ->required()
       ->type_name("OUT.jsonl");
-  command->add_option(
-      "--teacher", arguments->teacher,
-      "fixit: model that repairs failures which no later turn repaired; the service verifies each repair");
-  command->add_option("--reasoning-model", arguments->reasoning_model,
-                      "model that writes the reasoning where a record has none");
+  command
+      ->add_option("--teacher", arguments->teacher,
+                   "fixit: model that repairs failures which no later turn repaired; the service verifies each repair")
+      ->type_name("ID");
+  command
+      ->add_option("--reasoning-model", arguments->reasoning_model,
+                   "model that writes the reasoning where a record has none")
+      ->type_name("ID");
   AddFilters(*command, *arguments);
   AddShape(*command, *arguments);
   AddSettingFlags(

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/build/workload_names.h"
 #include "agent/cli/commands/commands.h"
+#include "agent/cli/flag_checks.h"
 #include "agent/cli/session.h"
 #include "agent/interop/flashinfer/trace_export.h"
 #include "agent/submit/rpc_error.h"
@@ -66,9 +67,10 @@ void AddExportCommand(CLI::App& root, Invocation& invocation) {
       ->type_name("DIR");
   command
       ->add_option("--format", arguments->format,
-                   "mini-swe: mini-swe-agent's trajectories; flashinfer-trace: definitions, solutions and traces")
-      ->check(CLI::IsMember({"mini-swe", "flashinfer-trace"}))
-      ->capture_default_str();
+                   "mini-swe: mini-swe-agent's trajectories; flashinfer-trace: definitions, solutions and traces "
+                   "[mini-swe]")
+      ->check(OneOf({"mini-swe", "flashinfer-trace"}))
+      ->type_name("CHOICE");
   AddSettingFlags(*command, invocation, {"definitions"});
   AddCommonFlags(*command, invocation);
   command->footer(

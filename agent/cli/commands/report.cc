@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "agent/cli/commands/commands.h"
+#include "agent/cli/flag_checks.h"
 #include "agent/cli/session.h"
 #include "agent/report/groups.h"
 #include "agent/report/html/page.h"
@@ -101,6 +102,7 @@ absl::Status WriteReport(Session& session, const ReportFlags& flags, const v1::R
 
 absl::Status Report(Session& session, const ReportFlags& flags) {
   RETURN_IF_ERROR(CheckFlags(flags));
+  RETURN_IF_ERROR(CheckOutputFile("--output", flags.output, session.terminal().working_directory));
   ASSIGN_OR_RETURN(const ReportOptions options, OptionsOf(flags));
   ASSIGN_OR_RETURN(const TurnTable turns,
                    ReadSources(flags.sources, session.terminal().working_directory, flags.table_turn_limit));
@@ -129,7 +131,7 @@ void AddFlags(CLI::App& command, ReportFlags& flags) {
       ->required()
       ->type_name("");
   command.add_option("--format", flags.format, "table, csv or html [by the name of -o, else table]")
-      ->check(CLI::IsMember({"table", "csv", "html"}))
+      ->check(OneOf({"table", "csv", "html"}))
       ->type_name("CHOICE");
   command.add_option("-o,--output", flags.output, "file to write instead of standard output")->type_name("FILE");
   command

@@ -114,13 +114,12 @@ absl::StatusOr<uint64_t> CheckService(Connection& connection, const std::string&
   return capabilities.max_blob_bytes();
 }
 
-absl::StatusOr<ServiceJudgeOptions> JudgeOptions(const Beginning& beginning, uint64_t max_bundle_bytes) {
+absl::StatusOr<ServiceJudgeOptions> JudgeOptions(const Beginning& beginning) {
   const Settings& settings = beginning.settings;
   ServiceJudgeOptions options;
   options.builds = std::max(1u, std::thread::hardware_concurrency());
   options.submissions = settings.Count("max_submissions");
   ASSIGN_OR_RETURN(options.request, MakeRequest(settings, ""));
-  options.max_bundle_bytes = max_bundle_bytes;
   options.retry = RetryPolicyFrom(settings);
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(settings));
   for (const v1::Workload& workload : beginning.workloads)
@@ -159,11 +158,11 @@ class Running {
     const Settings& settings = beginning_.settings;
     ASSIGN_OR_RETURN(const auto model, OpenModel(settings, session_.terminal().environment));
     ASSIGN_OR_RETURN(const auto builder, Builder::Make(settings, session_.terminal().environment));
-    ASSIGN_OR_RETURN(const auto connection, Connection::Open(ConnectionFrom(settings)));
-    ASSIGN_OR_RETURN(const uint64_t max_bundle_bytes,
-                     CheckService(*connection, settings.Text("arch"), beginning_.workloads));
-    ASSIGN_OR_RETURN(ServiceJudgeOptions judging, JudgeOptions(beginning_, max_bundle_bytes));
+    RETURN_IF_ERROR(builder->CheckLanguage(settings.Text("language")));
+    ASSIGN_OR_RETURN(ServiceJudgeOptions judging, JudgeOptions(beginning_));
     ASSIGN_OR_RETURN(const auto notes, NotesFrom(settings));
+    ASSIGN_OR_RETURN(const auto connection, Connection::Open(ConnectionFrom(settings)));
+    ASSIGN_OR_RETURN(judging.max_bundle_bytes, CheckService(*connection, settings.Text("arch"), beginning_.workloads));
     RETURN_IF_ERROR(MakeFolder(beginning_));
     const v1::RunManifest& manifest = beginning_.folder->manifest();
     Spending spending(manifest.token_budget(), manifest.money_budget_usd());

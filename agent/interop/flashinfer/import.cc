@@ -66,6 +66,9 @@ class Import {
     if (!fs::is_directory(root_ / "definitions", error))
       return absl::NotFoundError(
           absl::StrCat(root_.string(), " is no FlashInfer-Trace data set: it has no folder definitions/."));
+    // Also where nothing needs to be kept: the next command may name it.
+    fs::create_directories(output_, error);
+    if (error) return absl::UnavailableError(absl::StrCat(output_.string(), ": ", error.message(), "."));
     for (const fs::path& path : FilesBelow(root_ / "definitions", ".json")) RETURN_IF_ERROR(ReadDefinition(path));
     for (const fs::path& path : FilesBelow(root_ / "workloads", ".jsonl")) RETURN_IF_ERROR(ReadWorkloads(path));
     for (const fs::path& path : FilesBelow(root_ / "solutions", ".json")) ReadSolution(path);

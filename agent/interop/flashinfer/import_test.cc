@@ -99,6 +99,14 @@ TEST_F(ImportTest, DefinitionsThatShipHereAreJudgedByWhatShips) {
   EXPECT_FALSE(std::filesystem::exists(output() / "gemm"));
 }
 
+TEST_F(ImportTest, TheFolderIsThereAlsoWhereNothingIsKept) {
+  std::filesystem::remove_all(root() / "definitions");
+  const Definition& shipped = *WorkloadCatalog::BuiltIn().FindDefinition("gemm_n256_k256");
+  Write("definitions/gemm/gemm_n256_k256.json", shipped.canonical_json);
+  EXPECT_EQ(Import().definitions_size(), 1);
+  EXPECT_TRUE(WorkloadCatalog::Load({output()}).ok());
+}
+
 TEST_F(ImportTest, WhatCannotBeUsedIsNamedAndStopsNothing) {
   WriteTensors("blob/a.safetensors");
   Write("definitions/bad.json", "{");

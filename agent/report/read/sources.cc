@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kExpected[] = "Name a folder that `mini-ptx-agent run -o` wrote, or a table of turns.";
 constexpr uint64_t kMaxTableBytes = uint64_t{256} << 20;
 
 bool IsRun(const fs::path& folder) {
@@ -35,9 +36,7 @@ absl::StatusOr<std::vector<fs::path>> RunsIn(const fs::path& folder) {
   std::sort(runs.begin(), runs.end());
   if (!runs.empty()) return runs;
   return absl::NotFoundError(
-      absl::StrCat(folder.string(),
-                   " is no run: it has no run.json, nor has any folder in it. Name a folder that `mini-ptx-agent "
-                   "run -o` wrote, or a table of turns."));
+      absl::StrCat(folder.string(), " is no run: it has no run.json, nor has any folder in it. ", kExpected));
 }
 
 class SourceReader {
@@ -49,6 +48,7 @@ class SourceReader {
     std::error_code error;
     const fs::path path = working_directory_ / source;
     if (fs::is_directory(path, error)) return ReadRuns(path, source);
+    if (!fs::exists(path, error)) return absl::NotFoundError(absl::StrCat("there is no ", source, ". ", kExpected));
     if (!IsNew(path)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxTableBytes));
     return ReadPublishedTurns(text, source, table_turn_limit_, table);

@@ -246,8 +246,11 @@ absl::StatusOr<Prompt> PromptFor(const Settings& settings, const v1::Workload& w
 absl::StatusOr<std::vector<std::string>> OwnWords(const Settings& settings) {
   std::vector<std::string> words;
   for (const std::string& path : settings.List("prompt")) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostWordsBytes));
-    words.push_back(ToUtf8(text));
+    const absl::StatusOr<std::string> text = ReadFile(path, kMostWordsBytes);
+    if (!text.ok())
+      return absl::Status(text.status().code(),
+                          absl::StrCat("--prompt cannot be used: ", text.status().message(), "."));
+    words.push_back(ToUtf8(*text));
   }
   if (words.empty()) words.emplace_back();
   return words;
