@@ -201,11 +201,29 @@ TEST_F(BuildTritonTest, EndlessHostCodeMeetsItsDeadline) {
   EXPECT_EQ(Verdict(Body("while True: pass")).code(), v1::VERDICT_CODE_COMPILE_TIMEOUT);
 }
 
-TEST_F(BuildTritonTest, TheSandboxHasNoNetworkAndNoFilesOfThisMachine) {
+TEST_F(BuildTritonTest, HostCodeDoesNotTakeTheMachinesMemory) {
+  // Reserved and never touched, so that a machine which would grant it is not harmed by this test.
   const v1::Verdict verdict =
-      Verdict(Body("import os, socket\n    assert not os.path.exists('/root') and not os.path.exists('/etc/passwd')\n"
-                  "    try:\n        socket.create_connection(('192.0.2.1', 80), 0.2)\n    except OSError as e:\n      "
-                  "  raise ValueError('no way out')"));
+      Verdict(Body("import mmap\n    mmap.mmap(-1, 12 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)"));
+  EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_HOST_CRASH);
+  EXPECT_THAT(verdict.reason(), HasSubstr("Cannot allocate memory"));
+}
+
+TEST_F(BuildTritonTest, ExceptionsThatAreNoTextAreACrashOfTheCandidate) {
+  const v1::Verdict half = Verdict(Body("raise ValueError('half \\ud800')"));
+  EXPECT_EQ(half.code(), v1::VERDICT_CODE_HOST_CRASH);
+  EXPECT_THAT(half.reason(), HasSubstr("ValueError: half ?"));
+  const v1::Verdict mute =
+      Verdict(Body("class Mute(Exception):\n        def __str__(self): raise KeyboardInterrupt()\n    raise Mute()"));
+  EXPECT_EQ(mute.code(), v1::VERDICT_CODE_HOST_CRASH);
+  EXPECT_THAT(mute.reason(), HasSubstr("run() raised Mute"));
+}
+
+TEST_F(BuildTritonTest, TheSandboxHasNoNetworkAndNoFilesOfThisMachine) {
+  const v1::Verdict verdict = Verdict(
+      Body("import os, socket\n    assert not os.path.exists('/root') and not os.path.exists('/etc/passwd')\n"
+           "    try:\n        socket.create_connection(('192.0.2.1', 80), 0.2)\n    except OSError as e:\n      "
+           "  raise ValueError('no way out')"));
   EXPECT_EQ(verdict.code(), v1::VERDICT_CODE_HOST_CRASH);
   EXPECT_THAT(verdict.reason(), HasSubstr("no way out"));
 }

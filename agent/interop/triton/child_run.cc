@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of the interpreter, and of each ptxas that it starts; Triton with LLVM takes less than 2 GiB.
+constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
 constexpr uint64_t kResultLimit = uint64_t{64} << 20;
 constexpr uint64_t kOutputLimit = 64 << 10;
 
@@ -155,6 +157,8 @@ absl::StatusOr<Command> TritonChild::Wrap() const {
   policy.read_only.emplace_back((root_.path() / "child").string(), "/child");
   policy.read_only.emplace_back(request_->installation.site_packages, "/packages");
   policy.writable = {{(root_.path() / "out").string(), "/out"}};
+  policy.address_space_bytes = kMemoryBytes;
+  policy.processes = 16;
   policy.cpu_time = request_->timeout * 2;
   return request_->unsandboxed.has_value() ? WrapWithoutSandbox(command, policy, *request_->unsandboxed)
                                            : WrapInSandbox(command, policy);

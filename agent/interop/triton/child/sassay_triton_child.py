@@ -294,24 +294,32 @@ def first_line(error):
     return whole.count("\n", 0, at) if at >= 0 else 0
 
 
+def text_of(value):
+    """What the candidate's own object says of itself, if it says anything: its __str__ is code of the candidate."""
+    try:
+        return str(value)
+    except BaseException:
+        return "(its text cannot be had)"
+
+
 def describe_failure(error):
     if isinstance(error, Refusal):
         return {"stage": "capture", "code": error.code, "message": error.message, "line": error.line}
     if isinstance(error, SyntaxError):
-        return {"stage": "compile", "code": "NVCC_ERROR", "message": f"{type(error).__name__}: {error.msg}",
+        return {"stage": "compile", "code": "NVCC_ERROR", "message": f"{type(error).__name__}: {text_of(error.msg)}",
                 "line": error.lineno or 0, "column": error.offset or 0}
     if isinstance(error, ModuleNotFoundError):
         return {"stage": "capture", "code": FORBIDDEN, "line": line_of(error),
-                "message": f"module {error.name} is not available: candidates use triton, torch's tensors and Python's "
+                "message": f"module {text_of(error.name)} is not available: candidates use triton, torch's tensors and Python's "
                 "standard library"}
     if isinstance(error, SystemExit):
         return {"stage": "capture", "code": "HOST_EXIT", "line": line_of(error),
-                "message": f"host code called exit({error.code}): run() must return"}
+                "message": f"host code called exit({text_of(error.code)}): run() must return"}
     compiled = compilation_error(error)
     if compiled is not None:
         return compiled
     return {"stage": "capture", "code": "HOST_CRASH", "line": line_of(error),
-            "message": f"run() raised {type(error).__name__}: {error}"}
+            "message": f"run() raised {type(error).__name__}: {text_of(error)}"}
 
 
 def main():
@@ -330,8 +338,9 @@ def main():
               "assumptions": rec.assumptions, "warnings": rec.warnings}
     if failure is not None:
         result["failure"] = failure
-    with open(result_path, "w", encoding="utf-8") as file:
-        json.dump(result, file)
+    # A string of Python may hold half of a surrogate pair, which is no text anywhere else.
+    with open(result_path, "w", encoding="utf-8", errors="replace") as file:
+        json.dump(result, file, ensure_ascii=False)
 
 
 if __name__ == "__main__":
