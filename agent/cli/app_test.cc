@@ -291,6 +291,8 @@ TEST_F(AppTest, RunSaysWhatIsWrongWithItsFlagsBeforeItAsksTheService) {
       {{"--stages", "evalute"}, "Did you mean \"evaluate\"?"},
       {{"--notes", "nosuchnotes"}, "nosuchnotes"},
       {{"--prompt", "nosuchprompt"}, "--prompt cannot be used: "},
+      {{"--language", "triton", "--triton-venv", "/nosuch"},
+       "Triton is not installed in /nosuch; bash deploy/install_triton.sh"},
       {{"--device", "H300"}, "--device: no GPU model is called \"H300\""}};
   for (const auto& [flags, message] : wrong) {
     std::vector<std::string> arguments = run;

@@ -79,6 +79,17 @@ TEST_F(RecoveryTest, ACrashIsKnownToTheNextServiceAndAKillIsNot) {
   EXPECT_EQ(service->Log().find(kKnown), std::string::npos) << service->Log();
 }
 
+TEST_F(RecoveryTest, AServiceWhoseAddressIsTakenSaysSoAndNothingOfGrpcs) {
+  const auto service = StartService();
+  ASSERT_NE(service, nullptr);
+  const auto other = Service::Start("", {}, service->address());
+  ASSERT_FALSE(other.ok());
+  const std::string said(other.status().message());
+  EXPECT_NE(said.find("cannot listen on " + service->address() + ": the address may be taken"), std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("chttp2"), std::string::npos) << said;
+}
+
 TEST_F(RecoveryTest, CancelEndsARunningCandidate) {
   auto service = StartService();
   ASSERT_NE(service, nullptr);

@@ -274,7 +274,7 @@ void AddRunCommand(CLI::App& root, Invocation& invocation) {
   AddSettingFlags(*command, invocation,
                   {"stages", "sanitize", "baseline", "queue_deadline", "run_deadline", "reconnect_deadline",
                    "infra_deadline", "max_submissions", "in_flight", "arch", "abi", "profile", "definitions", "device",
-                   "device_table", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
+                   "device_table", "cuda_home", "cache_dir", "triton_venv", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -12,7 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kRemedy[] = "bash deploy/install_triton.sh installs it from PyPI into .venv/triton (about 1.1 GB)";
+constexpr char kRemedy[] =
+    "bash deploy/install_triton.sh installs it from PyPI into .venv/triton of the source tree (about 1.1 GB), which is "
+    "looked for here, above, and above this program; SASSAY_TRITON_VENV names it elsewhere";
 
 std::vector<std::string> Environments(const std::string& environment) {
   if (!environment.empty()) return {environment};

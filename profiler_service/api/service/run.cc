@@ -168,6 +168,8 @@ int RunProfilerService(int argc, const char* const* argv) {
   // Whatever is written here belongs to tenants; a file for others says so.
   umask(077);
   LogToStandardError("profiler-service");
+  // What gRPC has to say comes back as a Status; its own lines are for its developers.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const CommandLine line = ParseCommandLine(argc, argv);
   if (line.kind == CommandKind::kExit) return line.exit_code;
   const absl::Status status = Run(line);
