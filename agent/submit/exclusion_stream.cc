@@ -38,7 +38,9 @@ grpc::Status ReadStream(Connection& connection, absl::Time from, Stopper& stoppe
 void WatchExclusions(Connection& connection, absl::Time from, const RetryPolicy& policy, Stopper& stopper,
                      const std::function<void(const v1::Event&)>& on_event,
                      const std::function<void(absl::string_view)>& on_note) {
-  Backoff backoff(policy, stopper);
+  RetryPolicy for_ever = policy;
+  for_ever.give_up_after = absl::InfiniteDuration();
+  Backoff backoff(for_ever, stopper);
   while (!stopper.stopped()) {
     bool contacted = false;
     const grpc::Status status = ReadStream(connection, from, stopper, on_event, contacted);

@@ -15,8 +15,9 @@
 namespace sassay::agent {
 
 // Calls `on_event` with every exclusion of this tenant's attempts since `from` by the service's clock, until the
-// stopper stops. Blocks. A stream that breaks is opened again, so that an event may come twice. `on_note` is told when
-// that does not work any longer, or if the service is too old to tell; then nobody watches.
+// stopper stops. Blocks. A stream that breaks is opened again, so that an event may come twice, however long the
+// service is away: how long a run waits for it is the run's to say, and while it goes on it must hear. `policy` gives
+// the waits. `on_note` is told if the service refuses, or is too old to tell; then nobody watches.
 void WatchExclusions(Connection& connection, absl::Time from, const RetryPolicy& policy, Stopper& stopper,
                      const std::function<void(const v1::Event&)>& on_event,
                      const std::function<void(absl::string_view)>& on_note);
