@@ -1,5 +1,4 @@
-// expect: CORRECT OK workload=gemm_n256_k256/M=256 arch=sm_100a match="emulation of sm_100a has not been checked
-// against hardware"
+// expect: CORRECT OK workload=gemm_n256_k256/M=256 arch=sm_100a match="not been checked"
 //
 // C = A * B^T by Blackwell's own means: TMA brings the tiles, one thread has tcgen05 multiply them into tensor memory,
 // four warps take the result from there. Workload: gemm_n256_k256/M=256 (any M).
