@@ -166,7 +166,7 @@ TEST(Architecture, EveryHostileCandidateHasItsRowAndEveryRowItsFiles) {
   std::set<std::string> named, files;
   static const std::regex name(
       "`((?:agent/examples/blackwell|agent/"
-      "examples|blackwell(?:/pair)?|capture|cheating|compile|gqa|hang|honest|memory|numerics|tools)/\\w+)`");
+      "examples|blackwell(?:/pair)?|capture|cheating|compile|gqa|hang|honest|hopper|memory|numerics|tools)/\\w+)`");
   for (std::sregex_iterator found(table.begin(), table.end(), name), end; found != end; ++found) {
     const std::string path = (*found)[1];
     const bool example = path.rfind("agent/", 0) == 0;

@@ -225,3 +225,76 @@ extern "C" __global__ void __cluster_dims__(2) allocate_twice(uint32_t* out) {
   FreePair(second, 64);
   FreePair(first, 128);
 }
+
+// ---- loads by TMA, in clusters of two pairs ----
+
+struct alignas(64) Map {
+  char bytes[128];
+};
+
+namespace {
+
+constexpr uint32_t kBox = 256;  // bytes
+
+__device__ uint32_t InBlock(const void* shared, uint32_t rank) {
+  uint32_t address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(Address(shared)), "r"(rank));
+  return address;
+}
+__device__ void Expect(uint64_t* barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(Address(barrier)), "r"(bytes) : "memory");
+}
+__device__ void Tell(uint64_t* barrier, uint32_t rank) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(InBlock(barrier, rank)) : "memory");
+}
+
+}  // namespace
+
+// One block loads for all four; of each pair that block is signalled which is even or odd as the one that asks.
+extern "C" __global__ void __cluster_dims__(4)
+    load_for_all(const __grid_constant__ Map map, uint32_t issuer, uint16_t* out) {
+  __shared__ __align__(128) uint16_t tile[kBox / 2];
+  __shared__ uint64_t full;
+  __shared__ uint64_t told;
+  const bool signalled = Rank() % 2 == issuer % 2;
+  if (threadIdx.x == 0) {
+    InitBarrier(&full, 1);
+    InitBarrier(&told, 1);
+    FenceProxy();
+    if (signalled) Expect(&full, 2 * kBox);
+  }
+  ClusterSync();
+  if (Rank() == issuer && threadIdx.x == 0) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group:"
+        ":2 "
+        "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(Address(tile)),
+        "l"(&map), "r"(0), "r"(2), "r"(Address(&full)), "h"(static_cast<short>(15))
+        : "memory");
+  }
+  if (signalled && threadIdx.x == 0) {
+    WaitBarrier(&full, 0);
+    Tell(&told, Rank());
+    Tell(&told, Rank() ^ 1);
+  }
+  WaitBarrier(&told, 0);
+  out[Rank() * blockDim.x + threadIdx.x] = tile[threadIdx.x];
+  ClusterSync();
+}
+
+// The barrier lies in the other pair.
+extern "C" __global__ void __cluster_dims__(4)
+    load_for_strangers(const __grid_constant__ Map map, uint32_t, uint16_t*) {
+  __shared__ __align__(128) uint16_t tile[kBox / 2];
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) InitBarrier(&full, 1);
+  ClusterSync();
+  if (Rank() == 0 && threadIdx.x == 0) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%0], [%1, {%2, "
+        "%2}], [%3];" ::"r"(Address(tile)),
+        "l"(&map), "r"(0), "r"(InBlock(&full, 2))
+        : "memory");
+  }
+  ClusterSync();
+}

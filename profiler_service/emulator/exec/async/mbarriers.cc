@@ -103,6 +103,8 @@ bool Mbarriers::Defer(uint32_t offset, std::unique_ptr<AsyncWork> work) {
   auto& list = barriers_.at(offset).work;
   if (list.size() >= kMostWork) return false;
   list.push_back(std::move(work));
+  block_
+      .NoteOutside();  // who waits there already, in a block that another one's thread has given work, is to look again
   return true;
 }
 

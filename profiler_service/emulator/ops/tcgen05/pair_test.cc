@@ -1,5 +1,6 @@
 // Pairs of blocks (.cta_group::2): who holds which part of a product, and what breaks the rules between the two.
 #include <bit>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -298,6 +299,42 @@ TEST_F(PairTest, ACommitReachesTheBlocksThatItsMaskNames) {
   const auto execution = RunBroken("committed_to_itself_alone");
   EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_TIMEOUT);
   EXPECT_THAT(execution.message, HasSubstr("nobody arrives at the mbarrier"));
+}
+
+// 16 x 64 numbers, of which a box has two rows.
+class PairLoadTest : public PairTest {
+ protected:
+  device::Execution Load(const std::string& kernel, uint32_t issuer) {
+    std::vector<uint16_t> numbers(16 * 64);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    sassay::v1::TensorMap map;
+    map.set_data_type(1);  // CU_TENSOR_MAP_DATA_TYPE_UINT16
+    for (const uint64_t extent : {64, 16}) map.add_global_dim(extent);
+    for (const uint32_t extent : {64, 2}) map.add_box_dim(extent);
+    for (int d = 0; d < 2; ++d) map.add_element_stride(1);
+    map.add_global_stride_bytes(128);
+    const auto encoded = checked_.device().EncodeTensorMap(map, checked_.Upload(numbers, "numbers"));
+    EXPECT_TRUE(encoded.ok()) << encoded.status();
+    out_ = checked_.Allocate(4 * 128 * 2, "out");
+    return checked_.Run(kernel, {4, 1, 1}, {128, 1, 1},
+                        {std::string(encoded->begin(), encoded->end()), Bytes(issuer), Bytes(out_)});
+  }
+  uint64_t out_ = 0;
+};
+
+TEST_F(PairLoadTest, ALoadForManySignalsOneBlockOfEachPair) {
+  for (const uint32_t issuer : {0, 1, 3}) {
+    const auto execution = Load("load_for_all", issuer);
+    EXPECT_EQ(execution.outcome, sassay::worker::RUN_OUTCOME_OK) << execution.message;
+    const auto values = checked_.Download<uint16_t>(out_, 4 * 128);
+    for (uint32_t i = 0; i < 4 * 128; ++i) ASSERT_EQ(values[i], 128 + i % 128) << issuer << ": " << i;
+  }
+}
+
+TEST_F(PairLoadTest, TheBarrierLiesInThePair) {
+  EXPECT_THAT(
+      FirstOf(Load("load_for_strangers", 0), sassay::v1::VERDICT_CODE_BARRIER_MISUSE).message(),
+      HasSubstr("a bulk copy to block 0 of the cluster that signals a barrier of block 2, which is not of its pair"));
 }
 
 }  // namespace

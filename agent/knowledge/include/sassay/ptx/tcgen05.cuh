@@ -4,6 +4,8 @@
 //   producer: tma_load… on full; one thread: mbarrier_wait(full), tcgen05_fence_after_thread_sync(), tcgen05_mma…,
 //   tcgen05_commit(empty), at the end tcgen05_commit(done); four warps: mbarrier_wait(done),
 //   tcgen05_fence_after_thread_sync(), tcgen05_ld(r, …), tcgen05_wait_ld(r)
+//   A pair: both producers tma_load_pair, the even one expects the bytes of both; commits by multicast, mask 3;
+//   M = 128: row r of a block's 64 in lane r, and from lane 64 on again with the second half of D's columns.
 #pragma once
 
 #include "common.cuh"

@@ -1,0 +1,6 @@
+// expect: INCORRECT_NUMERICAL MISMATCH workload=gemm_n256_k256/M=256
+// on cuda: RUNTIME_ERROR,SANITIZER_ERROR ILLEGAL_INSTRUCTION,LAUNCH_FAILED
+//
+// The boxes of A begin a column too far. An H200 calls that an illegal instruction.
+#define FIRST_OF_K (k + 1)
+#include "gemm.cuh"
