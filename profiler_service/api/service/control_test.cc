@@ -243,6 +243,26 @@ TEST_F(ControlTest, AnExcludedTurnIsRunAgainAndItsTenantAloneIsTold) {
   bobs_context->TryCancel();
 }
 
+TEST_F(ControlTest, StreamOfKeptExclusionsEndsAfterTheLastOne) {
+  Start();
+  TestClient ann = Client(ann_);
+  sassay::v1::WatchExclusionsRequest kept;
+  kept.mutable_from();
+  kept.set_only_kept(true);
+  const auto excluded = [&] {
+    const auto context = ann.Context();
+    const auto stream = ann.profiler->WatchExclusions(context.get(), kept);
+    std::vector<std::string> ids;
+    for (Event event; stream->Read(&event);) ids.push_back(event.submission_id());
+    EXPECT_TRUE(stream->Finish().ok());
+    return ids;
+  };
+  EXPECT_THAT(excluded(), IsEmpty());
+  const std::string id = ann.Profile(Uploaded(ann, "r1")).response[0].submission_id();
+  EXPECT_THAT(Exclude(absl::Now()), ElementsAre(id));
+  EXPECT_THAT(excluded(), ElementsAre(id));
+}
+
 TEST_F(ControlTest, ARunningTurnGivesUpAtOnceAndAnOpenWindowLastsUntilTheRelease) {
   absl::Notification running;
   std::atomic<int> attempts = 0;
