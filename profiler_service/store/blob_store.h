@@ -1,22 +1,17 @@
-// Content on disk, addressed by SHA-256 and visible per tenant.
+// Content addressed by SHA-256 and visible per tenant.
 //
 // Why visibility: a digest is not a secret, so knowing one must not open another tenant's bytes. A tenant sees a blob
-// only after having uploaded every byte of it; identical bytes are then kept once (hard links).
+// only after having uploaded every byte of it; identical bytes are then kept once. In a folder (directory_blobs.h) or
+// in PostgreSQL (postgres/postgres_blobs.h), where several processes share them; both pass testing/blob_conformance.h.
 #ifndef SASSAY_PROFILER_SERVICE_STORE_BLOB_STORE_H_
 #define SASSAY_PROFILER_SERVICE_STORE_BLOB_STORE_H_
 
 #include <cstdint>
-#include <filesystem>
-#include <map>
-#include <memory>
 #include <string>
-#include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace sassay::store {
@@ -33,87 +28,59 @@ struct WriteStatus {
   bool complete = false;
 };
 
-// Layout, all below one directory that nobody else writes:
-//   blobs/<2 digits>/<sha256>          the bytes
-//   tenants/<tenant in hex>/<sha256>   a hard link: this tenant has proved possession
-//   partial/<tenant in hex>/<sha256>   what has arrived of an upload; its length is the committed size
-//
-// Life cycle: Open scans what each tenant holds. Partial uploads survive a restart and expire (see Expire).
-// Threads: thread-safe; calls block on the disk.
+// Threads: thread-safe; calls block on the disk or the database. What has arrived survives a restart and expires (see
+// Expire).
 // Failure: INVALID_ARGUMENT for digests and offsets; RESOURCE_EXHAUSTED names the service's flag; UNAVAILABLE if the
-// disk fails or is full.
+// disk or the database fails or is full: the call may be repeated.
 class BlobStore {
  public:
-  static absl::StatusOr<std::unique_ptr<BlobStore>> Open(const std::filesystem::path& directory,
-                                                         const BlobLimits& limits);
+  virtual ~BlobStore() = default;
 
-  // Whether this tenant has uploaded the blob.
-  bool Has(absl::string_view tenant, absl::string_view sha256) const;
+  // Whether this tenant has uploaded the blob. False also where nobody can say.
+  virtual bool Has(absl::string_view tenant, absl::string_view sha256) const = 0;
 
   // NOT_FOUND if nothing has arrived from this tenant.
-  absl::StatusOr<WriteStatus> Status(absl::string_view tenant, absl::string_view sha256) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  virtual absl::StatusOr<WriteStatus> Status(absl::string_view tenant, absl::string_view sha256) const = 0;
 
   // Takes a chunk that begins at `offset`. Bytes that are already here are skipped, so that a resumed stream may
-  // overlap; a gap is INVALID_ARGUMENT. With the last byte the whole is hashed, synced and made visible; bytes that do
+  // overlap; a gap is INVALID_ARGUMENT. With the last byte the whole is hashed, made durable and visible; bytes that do
   // not hash to the digest are dropped with INVALID_ARGUMENT.
-  absl::StatusOr<WriteStatus> Write(absl::string_view tenant, absl::string_view sha256, uint64_t total_bytes,
-                                    uint64_t offset, absl::string_view data) ABSL_LOCKS_EXCLUDED(mutex_);
+  virtual absl::StatusOr<WriteStatus> Write(absl::string_view tenant, absl::string_view sha256, uint64_t total_bytes,
+                                            uint64_t offset, absl::string_view data) = 0;
 
   // Up to `limit` bytes from `offset`; fewer only at the end. NOT_FOUND; OUT_OF_RANGE past the end.
-  absl::StatusOr<std::string> Read(absl::string_view tenant, absl::string_view sha256, uint64_t offset,
-                                   uint64_t limit) const;
-  // The whole blob. DATA_LOSS if the bytes on the disk are not those of the digest any more; they are dropped then, for
-  // every tenant, so that they can be uploaded again.
-  absl::StatusOr<std::string> ReadAll(absl::string_view tenant, absl::string_view sha256) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<uint64_t> Size(absl::string_view tenant, absl::string_view sha256) const;
+  virtual absl::StatusOr<std::string> Read(absl::string_view tenant, absl::string_view sha256, uint64_t offset,
+                                           uint64_t limit) const = 0;
+  // The whole blob. DATA_LOSS if the bytes are not those of the digest any more; they are dropped then, for every
+  // tenant, so that they can be uploaded again.
+  virtual absl::StatusOr<std::string> ReadAll(absl::string_view tenant, absl::string_view sha256) = 0;
+  virtual absl::StatusOr<uint64_t> Size(absl::string_view tenant, absl::string_view sha256) const = 0;
 
-  // Notes that a blob is in use, for Expire. NOT_FOUND.
-  absl::Status Touch(absl::string_view tenant, absl::string_view sha256, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Notes that a blob is in use, for Expire; may be kept to the minute. NOT_FOUND.
+  virtual absl::Status Touch(absl::string_view tenant, absl::string_view sha256, absl::Time now) = 0;
 
-  // Removes partial uploads without a byte since `partial_before` and blobs unused since `blob_before`.
-  absl::Status Expire(absl::Time partial_before, absl::Time blob_before) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes partial uploads without a byte since `partial_before` and blobs unused since `blob_before`. What is being
+  // uploaded or touched meanwhile is there afterwards, or its Write or Touch has said that it is not.
+  virtual absl::Status Expire(absl::Time partial_before, absl::Time blob_before) = 0;
 
   // Bytes held for a tenant, and for all, counted as the quota counts.
-  uint64_t TenantBytes(absl::string_view tenant) const ABSL_LOCKS_EXCLUDED(mutex_);
-  uint64_t TotalBytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+  virtual absl::StatusOr<uint64_t> TenantBytes(absl::string_view tenant) const = 0;
+  virtual absl::StatusOr<uint64_t> TotalBytes() const = 0;
 
-  const BlobLimits& limits() const { return limits_; }
-
- private:
-  struct Upload;
-  using Key = std::pair<std::string, std::string>;  // tenant in hex, sha256
-
-  BlobStore(std::filesystem::path directory, const BlobLimits& limits);
-  absl::Status Scan() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CheckRoom(const Key& key, uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // RESOURCE_EXHAUSTED already here if the whole would not fit.
-  absl::StatusOr<std::shared_ptr<Upload>> Begin(const Key& key, uint64_t total_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts the first `bytes` of an upload.
-  absl::Status Reserve(const Key& key, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Forget(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Publish(const Key& key, uint64_t committed, uint64_t total, int fd) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status LinkForTenant(const Key& key, const std::filesystem::path& source) ABSL_LOCKS_EXCLUDED(mutex_);
-  void DropEverywhere(absl::string_view sha256) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status ExpirePartials(absl::Time before) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status ExpireBlobs(absl::Time before) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  std::filesystem::path PartialPath(const Key& key) const;
-  std::filesystem::path TenantPath(const Key& key) const;
-  std::filesystem::path BlobPath(absl::string_view sha256) const;
-
-  const std::filesystem::path directory_;
-  const BlobLimits limits_;
-  // Also held where names are linked, touched and unlinked: what Expire has judged must not come to life in between.
-  mutable absl::Mutex mutex_;
-  // Uploads under way in this process.
-  std::map<Key, std::shared_ptr<Upload>> uploads_ ABSL_GUARDED_BY(mutex_);
-  // What each tenant (in hex) holds: whole blobs plus what arrived of others.
-  std::map<std::string, uint64_t> held_ ABSL_GUARDED_BY(mutex_);
-  // What arrived of each upload, as counted in `held_`. A size that is only declared costs nothing: whoever breaks off
-  // at the first byte, a thousand times, must not use up a quota.
-  std::map<Key, uint64_t> reserved_ ABSL_GUARDED_BY(mutex_);
+  virtual const BlobLimits& limits() const = 0;
 };
+
+// What both kinds say alike.
+absl::Status CheckBlobDigest(absl::string_view sha256);
+absl::Status CheckBlobChunk(const BlobLimits& limits, uint64_t total_bytes, uint64_t offset, uint64_t size);
+// `others`: what the tenant holds besides this one, of which `bytes` have arrived or will.
+absl::Status CheckBlobRoom(const BlobLimits& limits, uint64_t others, uint64_t bytes);
+absl::Status BlobGap(uint64_t committed, uint64_t offset);
+absl::Status WrongBlobBytes(uint64_t total_bytes, absl::string_view sha256, uint64_t arrived, absl::string_view actual);
+absl::Status NoSuchBlob(absl::string_view sha256);
+absl::Status PastBlobEnd(uint64_t offset, uint64_t size);
+// What a blob costs of the quota: whole blocks of 4 KiB, so that a million tiny blobs are not free.
+uint64_t BlobCharge(uint64_t bytes);
 
 }  // namespace sassay::store
 

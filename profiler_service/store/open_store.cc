@@ -4,7 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/store/directory_blobs.h"
 #include "profiler_service/store/postgres/connection.h"
+#include "profiler_service/store/postgres/postgres_blobs.h"
 #include "profiler_service/store/postgres/postgres_store.h"
 #include "profiler_service/store/sqlite/sqlite_store.h"
 
@@ -41,6 +43,23 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& address, Hea
   options.uri = address;
   options.hears = hears;
   return OpenPostgresStore(options);
+}
+
+absl::Status CheckBlobAddress(const std::string& address, const std::string& store_address) {
+  if (absl::StartsWith(address, "dir:") && address.size() > 4) return absl::OkStatus();
+  if (address != "postgres") {
+    return absl::InvalidArgumentError(absl::StrCat("--blobs: expected dir:PATH or postgres, got '", address, "'"));
+  }
+  if (IsPostgres(store_address)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--blobs postgres: they lie in the database of --store, which is none of PostgreSQL");
+}
+
+absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobs(const std::string& address, const std::string& store_address,
+                                                     const BlobLimits& limits) {
+  RETURN_IF_ERROR(CheckBlobAddress(address, store_address));
+  if (address == "postgres") return OpenPostgresBlobs(store_address, limits);
+  return DirectoryBlobs::Open(address.substr(4), limits);
 }
 
 absl::StatusOr<std::vector<AuditRecord>> ReadAuditLogOf(const std::string& address, uint64_t after, int limit) {

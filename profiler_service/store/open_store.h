@@ -1,4 +1,4 @@
-// --store: which database, by its address.
+// --store and --blobs: which database and where the blobs are, by their addresses.
 #ifndef SASSAY_PROFILER_SERVICE_STORE_OPEN_STORE_H_
 #define SASSAY_PROFILER_SERVICE_STORE_OPEN_STORE_H_
 
@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "profiler_service/store/blob_store.h"
 #include "profiler_service/store/store.h"
 
 namespace sassay::store {
@@ -20,6 +21,12 @@ absl::Status CheckStoreAddress(const std::string& address);
 // Opens it and brings its schema up to date; `hears` as of OpenSqliteStore. Errors as of CheckStoreAddress,
 // OpenSqliteStore and OpenPostgresStore.
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& address, Hears hears = Hears::kOthers);
+
+// dir:PATH, a folder of this process alone, or postgres: the database of `store_address`, for front ends that share it.
+// INVALID_ARGUMENT with what would be right; others as of DirectoryBlobs and OpenPostgresBlobs.
+absl::Status CheckBlobAddress(const std::string& address, const std::string& store_address);
+absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobs(const std::string& address, const std::string& store_address,
+                                                     const BlobLimits& limits);
 
 // Records of the audit log with sequence > `after`, in order, also while services use the database.
 absl::StatusOr<std::vector<AuditRecord>> ReadAuditLogOf(const std::string& address, uint64_t after, int limit);

@@ -38,6 +38,17 @@ TEST(StoreAddress, LogsShowHostAndDatabase) {
   EXPECT_EQ(DescribeStoreAddress("sqlite:/a.db"), "sqlite:/a.db");
 }
 
+TEST(BlobAddress, AFolderOrTheDatabaseOfTheStore) {
+  EXPECT_TRUE(CheckBlobAddress("dir:/var/lib/sassay/blobs", "sqlite:/a.db").ok());
+  EXPECT_TRUE(CheckBlobAddress("postgres", "postgres://db/sassay").ok());
+  for (const char* wrong : {"", "dir:", "/var/lib/sassay/blobs", "postgres"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckBlobAddress(wrong, "sqlite:/a.db"))) << wrong;
+  }
+  const auto directory = *TemporaryDirectory::Create("open_store_test");
+  const auto blobs = OpenBlobs("dir:" + (directory.path() / "blobs").string(), "sqlite:/a.db", {});
+  EXPECT_TRUE(blobs.ok()) << blobs.status();
+}
+
 TEST(StoreAddress, OpensWhatItSays) {
   const auto directory = *TemporaryDirectory::Create("open_store_test");
   const std::string address = "sqlite:" + (directory.path() / "sassay.db").string();

@@ -69,6 +69,9 @@ void AddPlaces(CLI::App& app, ServiceOptions& options) {
       "--store", options.store,
       "Database: sqlite:FILE, or postgres://USER@HOST/DATABASE with libpq's parameters (sslmode=verify-full, "
       "passfile=FILE; no password here) [sqlite:STATE/sassay.db]");
+  app.add_option("--blobs", options.blobs_place,
+                 "What tenants upload: dir:PATH, of this process alone, or postgres, the database of --store "
+                 "[dir:STATE/blobs]");
   app.add_option("--metrics", options.metrics, "Address and port for Prometheus; empty for none")
       ->capture_default_str();
   app.add_option("--workloads", options.workloads,
@@ -251,6 +254,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   // Workers and tools find it wherever they run.
   line.options.state = std::filesystem::absolute(line.options.state).string();
   if (line.options.store.empty()) line.options.store = absl::StrCat("sqlite:", line.options.state, "/sassay.db");
+  if (line.options.blobs_place.empty()) line.options.blobs_place = absl::StrCat("dir:", line.options.state, "/blobs");
   return line;
 }
 

@@ -21,7 +21,8 @@ struct ServiceOptions {
   std::string port_file;
   std::string device = "auto";
   std::string state;
-  std::string store;  // empty: sqlite:STATE/sassay.db
+  std::string store;        // empty: sqlite:STATE/sassay.db
+  std::string blobs_place;  // empty: dir:STATE/blobs
   std::string metrics = "127.0.0.1:9464";
   bool metrics_given = false;  // not given: a taken port is a warning, not an error
   std::string workloads;

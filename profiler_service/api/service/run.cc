@@ -80,6 +80,7 @@ absl::Status Announce(const ServiceOptions& options, const Server& server) {
 absl::Status Serve(const ServiceOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(store::CheckStoreAddress(options.store));
+  RETURN_IF_ERROR(store::CheckBlobAddress(options.blobs_place, options.store));
   CatchFatalSignals();
   CatchStopSignals(SecondStopSignal::kExitsAtOnce, 1);
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));

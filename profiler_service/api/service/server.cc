@@ -123,7 +123,7 @@ struct Server::Parts {
         {&metrics::kQueueDepth, [this] { return Depth(&store::Depths::queued); }},
         {&metrics::kSubmissionsRunning, [this] { return Depth(&store::Depths::leased); }},
         {&metrics::kPaused, [this] { return holds.AllHeld() ? 1.0 : 0.0; }},
-        {&metrics::kBlobBytes, [this] { return static_cast<double>(blobs->TotalBytes()); }},
+        {&metrics::kBlobBytes, [this] { return BlobBytes(); }},
         {&metrics::kOpenStreams, [this] { return static_cast<double>(streams.count()); }},
         {&metrics::kTimingsProvisional, [this] { return static_cast<double>(queue.finality().open()); }},
         {&metrics::kMonitorWatching,
@@ -148,6 +148,11 @@ struct Server::Parts {
       }
     }
     return 0;
+  }
+
+  absl::StatusOr<double> BlobBytes() const {
+    ASSIGN_OR_RETURN(const uint64_t bytes, blobs->TotalBytes());
+    return static_cast<double>(bytes);
   }
 
   absl::StatusOr<double> Depth(uint64_t store::Depths::*which) const {
@@ -285,7 +290,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& opti
                                                       ServiceFacts facts) {
   RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(auto store, store::OpenStore(options.store));
-  ASSIGN_OR_RETURN(auto blobs, store::BlobStore::Open(state.path() / "blobs", options.blobs));
+  const std::string place =
+      options.blobs_place.empty() ? absl::StrCat("dir:", (state.path() / "blobs").string()) : options.blobs_place;
+  ASSIGN_OR_RETURN(auto blobs, store::OpenBlobs(place, options.store, options.blobs));
   ASSIGN_OR_RETURN(auto tokens, OpenTokens(options));
   std::unique_ptr<Server> server(new Server(std::make_unique<Parts>(
       options, std::move(state), std::move(store), std::move(blobs), std::move(tokens), catalog, std::move(facts))));

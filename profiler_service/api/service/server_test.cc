@@ -16,6 +16,7 @@
 #include "common/metrics/metric.h"
 #include "profiler_service/api/service/server_testing.h"
 #include "profiler_service/store/blob_store.h"
+#include "profiler_service/store/directory_blobs.h"
 #include "profiler_service/store/sqlite/sqlite_db.h"
 
 namespace sassay::api {
@@ -377,7 +378,8 @@ TEST_F(ServerTest, EveryRowOfTheTableOfMetricsIsExported) {
 TEST_F(ServerTest, WhatTheStoreCannotSayIsNotZero) {
   options_.metrics = "127.0.0.1:0";
   Start();
-  ASSERT_TRUE((*store::SqliteDb::Open(options_.state + "/sassay.db"))->Execute("ALTER TABLE tenants RENAME TO gone").ok());
+  ASSERT_TRUE(
+      (*store::SqliteDb::Open(options_.state + "/sassay.db"))->Execute("ALTER TABLE tenants RENAME TO gone").ok());
   const std::string text = server_->MetricsText() + server_->MetricsText();
   EXPECT_THAT(text, HasSubstr("sassay_queue_depth Nan"));
   EXPECT_THAT(text, testing::Not(HasSubstr("sassay_queue_depth 0")));
@@ -412,7 +414,7 @@ TEST_F(ServerTest, OldVerdictsAndBlobsAreForgotten) {
     ASSERT_TRUE(db->Execute("UPDATE verdicts SET decided_at = 0").ok());
   }
   {
-    const auto blobs = *store::BlobStore::Open(std::filesystem::path(options_.state) / "blobs", {});
+    const auto blobs = *store::DirectoryBlobs::Open(std::filesystem::path(options_.state) / "blobs", {});
     ASSERT_TRUE(blobs->Touch("local", request.bundle_sha256(), absl::UnixEpoch()).ok());
   }
   Start();

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/random.h"
@@ -60,12 +61,17 @@ class PostgresStatement final : public sql::Statement {
   PostgresStatement(PostgresDb& db, const char* sql, size_t number)
       : db_(db), sql_(WithDollars(sql)), name_(absl::StrCat("q", number)) {}
 
-  void BindText(int position, absl::string_view text) override { Slot(position) = {std::string(text), true}; }
+  void BindText(int position, absl::string_view text) override {
+    has_nul_ |= absl::StrContains(text, absl::string_view("\0", 1));
+    Slot(position) = {std::string(text), true};
+  }
   void BindInt(int position, int64_t value) override { Slot(position) = {absl::StrCat(value), false}; }
   void BindBlob(int position, absl::string_view bytes) override { Slot(position) = {std::string(bytes), true}; }
 
   absl::StatusOr<bool> Step() override {
     if (row_ < 0) {
+      // Said before the transaction is broken by it, and its neighbours' writes with it.
+      if (has_nul_) return absl::InvalidArgumentError("a text has a NUL byte, which PostgreSQL does not keep");
       ASSIGN_OR_RETURN(result_, db_.Run(*this));
     }
     return ++row_ < result_.rows();
@@ -78,6 +84,7 @@ class PostgresStatement final : public sql::Statement {
     row_ = -1;
     result_ = Result(nullptr);
     parameters_.clear();
+    has_nul_ = false;
   }
 
  private:
@@ -93,6 +100,7 @@ class PostgresStatement final : public sql::Statement {
   const std::string name_;
   uint64_t session_ = 0;  // in which it was prepared
   std::vector<Parameter> parameters_;
+  bool has_nul_ = false;
   Result result_{nullptr};
   int row_ = -1;
 };
@@ -120,12 +128,12 @@ sql::Statement& PostgresDb::Find(const char* sql) {
 absl::Status PostgresDb::Connect() {
   if (connection_ != nullptr && !connection_->lost()) return absl::OkStatus();
   connection_ = nullptr;
-  const char* application = role_ == Role::kWriter ? "profiler-service writer" : "profiler-service reader";
+  const char* const applications[] = {"profiler-service writer", "profiler-service reader", "profiler-service blobs"};
+  const char* application = applications[static_cast<int>(role_)];
   ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connection::Open(uri_, application, patience_.answer));
   ++session_;
-  if (role_ == Role::kWriter) {
-    RETURN_IF_ERROR(BecomeWriter(*connection));
-  } else {
+  if (role_ == Role::kWriter) RETURN_IF_ERROR(BecomeWriter(*connection));
+  if (role_ == Role::kReader) {
     RETURN_IF_ERROR(connection->Execute("SET default_transaction_read_only = on").status());
   }
   connection_ = std::move(connection);
@@ -203,7 +211,8 @@ void PostgresDb::Rollback() {
 
 absl::Status PostgresDb::Commit() {
   const absl::StatusOr<Result> result = connection_->Execute("COMMIT");
-  if (!result.ok()) return connection_->lost() ? WhatBecameOfIt() : result.status();
+  const bool can_look = role_ == Role::kWriter && connection_->lost();
+  if (!result.ok()) return can_look ? WhatBecameOfIt() : result.status();
   if (result->command() == "COMMIT") return absl::OkStatus();
   return absl::InternalError(absl::StrCat("PostgreSQL: the transaction had failed: ", result->command()));
 }

@@ -19,9 +19,9 @@ namespace sassay::store::postgres {
 
 class PostgresStatement;
 
-// What a connection is for. A writer has a number of its own among all live writers (the slot in which it counts) and a
-// row in which each of its transactions leaves its number.
-enum class Role { kWriter, kReader };
+// What a connection is for. One for blobs writes what may be written twice. A writer has a number of its own among all
+// live writers (the slot in which it counts) and a row in which each of its transactions leaves its number.
+enum class Role { kWriter, kReader, kBlobs };
 
 // One session after the other. Thread-compatible; lives on one thread at a time.
 //

@@ -219,8 +219,7 @@ CREATE TRIGGER attempts_keep BEFORE UPDATE ON attempts FOR EACH STATEMENT EXECUT
 CREATE TRIGGER exclusions_keep BEFORE UPDATE ON exclusions FOR EACH STATEMENT EXECUTE FUNCTION never_changes();
 )sql",
     // Version 2: who is next by GPU time (scheduling/policy.h). Times of shares are microseconds. What an attempt that
-    // has
-    // ended costs its tenant lies in `settlements` until the next dispatch, which alone changes shares.
+    // has ended costs its tenant lies in `settlements` until the next dispatch, which alone changes shares.
     R"sql(
 ALTER TABLE submissions
   ADD COLUMN arch text COLLATE "C" NOT NULL DEFAULT '',
@@ -274,6 +273,45 @@ CREATE TABLE weights (
   tenant text COLLATE "C" PRIMARY KEY,
   weight bigint NOT NULL
 );
+)sql",
+    // Version 3: blobs. Bytes do not get smaller by being compressed again.
+    R"sql(
+CREATE TABLE blobs (
+  sha256 text COLLATE "C" PRIMARY KEY,
+  size bigint NOT NULL
+);
+CREATE TABLE blob_chunks (
+  sha256 text COLLATE "C" NOT NULL REFERENCES blobs (sha256) ON DELETE CASCADE,
+  position bigint NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (sha256, position)
+);
+CREATE TABLE blob_holders (
+  tenant text COLLATE "C" NOT NULL,
+  sha256 text COLLATE "C" NOT NULL REFERENCES blobs (sha256),
+  size bigint NOT NULL,
+  used_at bigint NOT NULL,
+  PRIMARY KEY (tenant, sha256)
+);
+CREATE INDEX blob_holders_sha256 ON blob_holders (sha256);
+CREATE INDEX blob_holders_used ON blob_holders (used_at);
+CREATE TABLE blob_uploads (
+  tenant text COLLATE "C" NOT NULL,
+  sha256 text COLLATE "C" NOT NULL,
+  committed bigint NOT NULL,
+  arrived_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant, sha256)
+);
+CREATE TABLE blob_upload_chunks (
+  tenant text COLLATE "C" NOT NULL,
+  sha256 text COLLATE "C" NOT NULL,
+  position bigint NOT NULL,
+  bytes bytea NOT NULL,
+  PRIMARY KEY (tenant, sha256, position),
+  FOREIGN KEY (tenant, sha256) REFERENCES blob_uploads (tenant, sha256) ON DELETE CASCADE
+);
+ALTER TABLE blob_chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
+ALTER TABLE blob_upload_chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);

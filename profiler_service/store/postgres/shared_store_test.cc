@@ -224,6 +224,13 @@ TEST(SharedStore, AVerdictAndAWindowThatMeetDoNotMissEachOther) {
   }
 }
 
+TEST(SharedStore, ANameThatTheDatabaseCannotKeepIsTheCallersMistakeAlone) {
+  const auto stores = OpenStores(1, EmptiedStore());
+  EXPECT_TRUE(absl::IsInvalidArgument(SubmitTo(*stores[0], SubmissionOf("ann", std::string("r\0", 2), "s1")).status()));
+  EXPECT_TRUE(SubmitTo(*stores[0], SubmissionOf("ann", "r", "s2")).ok());
+  EXPECT_EQ(stores[0]->CountDepths()->queued, 1u);
+}
+
 TEST(SharedStore, ALeaseThatAnotherProcessTookBackCannotWrite) {
   const auto stores = OpenStores(2, EmptiedStore());
   ASSERT_TRUE(SubmitTo(*stores[0], SubmissionOf("ann", "r", "s")).ok());

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 
@@ -45,6 +45,15 @@ constexpr char kEmpty[] =
     "schemaname = 'sassay' AND tablename <> 'schema_version'; IF names IS NOT NULL THEN EXECUTE 'TRUNCATE ' || names "
     "|| "
     "' RESTART IDENTITY'; END IF; END $$";
+
+// What /proc/PID/stat says after the name, from the state on; empty if there is no such process.
+std::vector<std::string> StatOf(const std::string& pid) {
+  const auto line = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
+  if (!line.ok()) return {};
+  const size_t name_ends = line->rfind(')');
+  if (name_ends == std::string::npos) return {};
+  return absl::StrSplit(absl::string_view(*line).substr(name_ends + 2), ' ');
+}
 
 }  // namespace
 
@@ -162,18 +171,29 @@ absl::StatusOr<std::string> PostgresServer::EmptiedDatabase() {
 
 // The server and its children: sessions and workers.
 std::vector<pid_t> PostgresServer::Processes() const {
+  const std::string server = std::to_string(server_->pid());
   std::vector<pid_t> pids = {server_->pid()};
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     int pid = 0;
     if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
-    std::ifstream stat(entry.path() / "stat");
-    std::string number, name, state, parent;
-    stat >> number >> name;
-    while (!name.empty() && name.back() != ')' && stat >> state) name += state;
-    if (stat >> state >> parent && parent == std::to_string(server_->pid())) pids.push_back(pid);
+    const std::vector<std::string> stat = StatOf(std::to_string(pid));
+    if (stat.size() > 1 && stat[1] == server) pids.push_back(pid);
   }
   return pids;
+}
+
+double PostgresServer::ProcessorSeconds() const {
+  double ticks = 0;
+  for (const pid_t pid : Processes()) {
+    const std::vector<std::string> stat = StatOf(std::to_string(pid));
+    // utime and stime; of the server also those of its children that it has waited for.
+    for (size_t field = 11; field < (pid == server_->pid() ? 15u : 13u) && field < stat.size(); ++field) {
+      double value = 0;
+      if (absl::SimpleAtod(stat[field], &value)) ticks += value;
+    }
+  }
+  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 void PostgresServer::Signal(int number) {

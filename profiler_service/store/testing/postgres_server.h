@@ -56,6 +56,9 @@ class PostgresServer {
   void Pause();
   void Continue();
 
+  // Of all its processes that live, and of those that have ended.
+  double ProcessorSeconds() const;
+
  private:
   PostgresServer(TemporaryDirectory folder, std::string programs, Options options);
   Command CommandOf(std::vector<std::string> argv) const;

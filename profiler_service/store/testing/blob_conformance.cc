@@ -1,36 +1,18 @@
-#include "profiler_service/store/blob_store.h"
+#include "profiler_service/store/testing/blob_conformance.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
-#include <fstream>
 #include <thread>
 #include <vector>
 
-#include "common/base/files.h"
-#include "common/base/sha256.h"
+#include "absl/time/clock.h"
 
 namespace sassay::store {
-namespace {
 
 using testing::HasSubstr;
 
-class BlobStoreTest : public testing::Test {
- protected:
-  void SetUp() override { Reopen({1 << 20, 64 << 10}); }
-  void Reopen(const BlobLimits& limits) { store_ = *BlobStore::Open(directory_.path() / "store", limits); }
-  absl::StatusOr<WriteStatus> Upload(const std::string& tenant, const std::string& bytes) {
-    return store_->Write(tenant, Sha256Hex(bytes), bytes.size(), 0, bytes);
-  }
-
-  TemporaryDirectory directory_ = *TemporaryDirectory::Create("blob_store_test");
-  std::unique_ptr<BlobStore> store_;
-  const std::string bytes_ = "what a kernel is really made of";
-  const std::string sha256_ = Sha256Hex(bytes_);
-};
-
-TEST_F(BlobStoreTest, WhatWasWrittenIsReadBackAfterReopening) {
+TEST_P(BlobConformance, WhatWasWrittenIsReadBackAfterReopening) {
   ASSERT_TRUE(Upload("ann", bytes_).ok());
   Reopen({});
   EXPECT_EQ(*store_->ReadAll("ann", sha256_), bytes_);
@@ -39,7 +21,7 @@ TEST_F(BlobStoreTest, WhatWasWrittenIsReadBackAfterReopening) {
   EXPECT_TRUE(absl::IsOutOfRange(store_->Read("ann", sha256_, bytes_.size() + 1, 8).status()));
 }
 
-TEST_F(BlobStoreTest, AnUploadResumesWhereItBrokeOffEvenAfterARestart) {
+TEST_P(BlobConformance, AnUploadResumesWhereItBrokeOffEvenAfterARestart) {
   ASSERT_EQ(store_->Write("ann", sha256_, bytes_.size(), 0, bytes_.substr(0, 10))->committed_bytes, 10u);
   Reopen({});
   ASSERT_EQ(store_->Status("ann", sha256_)->committed_bytes, 10u);
@@ -48,7 +30,7 @@ TEST_F(BlobStoreTest, AnUploadResumesWhereItBrokeOffEvenAfterARestart) {
   EXPECT_EQ(*store_->ReadAll("ann", sha256_), bytes_);
 }
 
-TEST_F(BlobStoreTest, OverlappingChunksAreSkippedAndGapsRefused) {
+TEST_P(BlobConformance, OverlappingChunksAreSkippedAndGapsRefused) {
   ASSERT_TRUE(store_->Write("ann", sha256_, bytes_.size(), 0, bytes_.substr(0, 10)).ok());
   const absl::Status gap = store_->Write("ann", sha256_, bytes_.size(), 11, bytes_.substr(11)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(gap));
@@ -56,17 +38,17 @@ TEST_F(BlobStoreTest, OverlappingChunksAreSkippedAndGapsRefused) {
   EXPECT_TRUE(store_->Write("ann", sha256_, bytes_.size(), 4, bytes_.substr(4))->complete);
 }
 
-TEST_F(BlobStoreTest, BytesThatDoNotHashToTheDigestAreDropped) {
+TEST_P(BlobConformance, BytesThatDoNotHashToTheDigestAreDropped) {
   const std::string wrong(bytes_.size(), 'x');
   const absl::Status status = store_->Write("ann", sha256_, wrong.size(), 0, wrong).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr(Sha256Hex(wrong)));
   EXPECT_TRUE(absl::IsNotFound(store_->Status("ann", sha256_).status()));
-  EXPECT_EQ(store_->TenantBytes("ann"), 0u);
+  EXPECT_EQ(*store_->TenantBytes("ann"), 0u);
   EXPECT_TRUE(Upload("ann", bytes_).ok());
 }
 
-TEST_F(BlobStoreTest, ATenantSeesABlobOnlyAfterUploadingIt) {
+TEST_P(BlobConformance, ATenantSeesABlobOnlyAfterUploadingIt) {
   ASSERT_TRUE(Upload("ann", bytes_).ok());
   EXPECT_FALSE(store_->Has("bob", sha256_));
   EXPECT_TRUE(absl::IsNotFound(store_->ReadAll("bob", sha256_).status()));
@@ -76,14 +58,7 @@ TEST_F(BlobStoreTest, ATenantSeesABlobOnlyAfterUploadingIt) {
   EXPECT_TRUE(store_->Has("bob", sha256_));
 }
 
-TEST_F(BlobStoreTest, IdenticalBytesOfTwoTenantsAreKeptOnce) {
-  ASSERT_TRUE(Upload("ann", bytes_).ok());
-  ASSERT_TRUE(Upload("bob", bytes_).ok());
-  const auto blob = directory_.path() / "store" / "blobs" / sha256_.substr(0, 2) / sha256_;
-  EXPECT_EQ(std::filesystem::hard_link_count(blob), 3u);
-}
-
-TEST_F(BlobStoreTest, AWrongDigestNeverReachesTheFileSystem) {
+TEST_P(BlobConformance, AWrongDigestNeverReachesTheFileSystem) {
   for (const std::string& digest :
        {std::string("../../etc/passwd"), std::string(64, 'A'), std::string(63, 'a'), std::string()}) {
     EXPECT_TRUE(absl::IsInvalidArgument(store_->Write("ann", digest, 1, 0, "x").status()));
@@ -92,25 +67,18 @@ TEST_F(BlobStoreTest, AWrongDigestNeverReachesTheFileSystem) {
   }
 }
 
-TEST_F(BlobStoreTest, TenantNamesCannotLeaveTheDirectory) {
-  ASSERT_TRUE(Upload("../../up", bytes_).ok());
-  int entries = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory_.path())) ++entries;
-  EXPECT_EQ(entries, 1);
-}
-
-TEST_F(BlobStoreTest, SizesThatAreOnlyDeclaredCostNoQuota) {
+TEST_P(BlobConformance, SizesThatAreOnlyDeclaredCostNoQuota) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(store_->Write("ann", Sha256Hex(std::to_string(i)), 40 << 10, 0, "x").ok());
     const absl::Status gap = store_->Write("ann", Sha256Hex(std::to_string(i)), 40 << 10, 39 << 10, "x").status();
     EXPECT_TRUE(absl::IsInvalidArgument(gap)) << gap;
   }
-  EXPECT_EQ(store_->TenantBytes("ann"), 5 * 4096u);
+  EXPECT_EQ(*store_->TenantBytes("ann"), 5 * 4096u);
   EXPECT_TRUE(Upload("ann", std::string(40 << 10, 'y')).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(store_->Write("ann", sha256_, 60 << 10, 0, "x").status()));
 }
 
-TEST_F(BlobStoreTest, TheQuotaCountsWhatArrivedAndIsGivenBack) {
+TEST_P(BlobConformance, TheQuotaCountsWhatArrivedAndIsGivenBack) {
   const std::string big(60 << 10, 'b');
   ASSERT_TRUE(store_->Write("ann", Sha256Hex(big), big.size(), 0, big.substr(0, (60 << 10) - 1)).ok());
   const absl::Status refused = store_->Write("ann", sha256_, 8 << 10, 0, bytes_).status();
@@ -121,13 +89,13 @@ TEST_F(BlobStoreTest, TheQuotaCountsWhatArrivedAndIsGivenBack) {
   EXPECT_TRUE(Upload("ann", bytes_).ok());
 }
 
-TEST_F(BlobStoreTest, ABlobPastTheLimitIsRefusedBeforeItsFirstByte) {
+TEST_P(BlobConformance, ABlobPastTheLimitIsRefusedBeforeItsFirstByte) {
   const absl::Status refused = store_->Write("ann", sha256_, (1 << 20) + 1, 0, "x").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--max-blob-bytes"));
 }
 
-TEST_F(BlobStoreTest, UnusedBlobsExpireAndUsedOnesStay) {
+TEST_P(BlobConformance, UnusedBlobsExpireAndUsedOnesStay) {
   const std::string other = "other";
   ASSERT_TRUE(Upload("ann", bytes_).ok());
   ASSERT_TRUE(Upload("ann", other).ok());
@@ -135,34 +103,20 @@ TEST_F(BlobStoreTest, UnusedBlobsExpireAndUsedOnesStay) {
   ASSERT_TRUE(store_->Expire(absl::InfinitePast(), absl::Now() + absl::Hours(24)).ok());
   EXPECT_TRUE(store_->Has("ann", sha256_));
   EXPECT_FALSE(store_->Has("ann", Sha256Hex(other)));
-  EXPECT_FALSE(std::filesystem::exists(directory_.path() / "store" / "blobs" / Sha256Hex(other).substr(0, 2) /
-                                       Sha256Hex(other)));
-  EXPECT_EQ(store_->TenantBytes("ann"), 4096u);
+  EXPECT_EQ(*store_->TenantBytes("ann"), 4096u);
 }
 
-TEST_F(BlobStoreTest, AnEmptyBlobIsABlob) {
+TEST_P(BlobConformance, AnEmptyBlobIsABlob) {
   ASSERT_TRUE(Upload("ann", "")->complete);
   EXPECT_EQ(*store_->ReadAll("ann", Sha256Hex("")), "");
 }
 
-TEST_F(BlobStoreTest, BytesThatTheDiskChangedAreNotHandedOutAndCanBeUploadedAgain) {
-  ASSERT_TRUE(Upload("ann", bytes_).ok());
-  ASSERT_TRUE(Upload("bob", bytes_).ok());
-  std::ofstream(directory_.path() / "store" / "blobs" / sha256_.substr(0, 2) / sha256_, std::ios::in) << 'X';
-  const absl::Status status = store_->ReadAll("ann", sha256_).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
-  EXPECT_FALSE(store_->Has("bob", sha256_));
-  EXPECT_EQ(store_->TotalBytes(), 0u);
-  ASSERT_TRUE(Upload("ann", bytes_).ok());
-  EXPECT_EQ(*store_->ReadAll("ann", sha256_), bytes_);
-}
-
-TEST_F(BlobStoreTest, AnUploadThatMeetsExpiryIsKept) {
+TEST_P(BlobConformance, AnUploadThatMeetsExpiryIsKept) {
   std::atomic<bool> done = false;
   std::thread expiry([&] {
     while (!done) EXPECT_TRUE(store_->Expire(absl::InfinitePast(), absl::InfiniteFuture()).ok());
   });
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < bed_->rounds(); ++round) {
     const auto written = Upload("ann", bytes_);
     EXPECT_TRUE(written.ok()) << written.status();
   }
@@ -172,9 +126,9 @@ TEST_F(BlobStoreTest, AnUploadThatMeetsExpiryIsKept) {
 
 // Two streams of one tenant that declare different sizes: one must not write while the other's bytes are hashed and
 // published, or a blob would not be what its digest says, for other tenants too.
-TEST_F(BlobStoreTest, StreamsThatDeclareDifferentSizesNeverPublishWrongBytes) {
+TEST_P(BlobConformance, StreamsThatDeclareDifferentSizesNeverPublishWrongBytes) {
   const std::string garbage(bytes_.size(), 'x');
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < bed_->rounds(); ++round) {
     const std::string bytes = bytes_ + std::to_string(round), sha256 = Sha256Hex(bytes);
     std::thread other([&] {
       store_->Write("ann", sha256, bytes.size() + 1, 0, garbage).status().IgnoreError();
@@ -189,18 +143,7 @@ TEST_F(BlobStoreTest, StreamsThatDeclareDifferentSizesNeverPublishWrongBytes) {
   }
 }
 
-TEST_F(BlobStoreTest, ANameLeftByACrashIsNoWayIntoThePublishedBlob) {
-  ASSERT_TRUE(Upload("ann", bytes_).ok());
-  const auto store = directory_.path() / "store";
-  const auto blob = store / "blobs" / sha256_.substr(0, 2) / sha256_;
-  std::filesystem::create_directories(store / "partial" / "626f62");  // of bob, who was about to get the blob
-  std::filesystem::create_hard_link(blob, store / "partial" / "626f62" / sha256_);
-  Reopen({});
-  store_->Write("bob", sha256_, bytes_.size() + 4, bytes_.size(), "tail").status().IgnoreError();
-  EXPECT_EQ(*store_->ReadAll("ann", sha256_), bytes_);
-}
-
-TEST_F(BlobStoreTest, StreamsThatRaceForOneBlobEndWithTheRightBytes) {
+TEST_P(BlobConformance, StreamsThatRaceForOneBlobEndWithTheRightBytes) {
   std::string bytes(32 << 10, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7);
   const std::string sha256 = Sha256Hex(bytes);
@@ -214,8 +157,7 @@ TEST_F(BlobStoreTest, StreamsThatRaceForOneBlobEndWithTheRightBytes) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(*store_->ReadAll("ann", sha256), bytes);
-  EXPECT_EQ(store_->TenantBytes("ann"), bytes.size());
+  EXPECT_EQ(*store_->TenantBytes("ann"), bytes.size());
 }
 
-}  // namespace
 }  // namespace sassay::store
