@@ -9,8 +9,8 @@
 #include "agent/models/answer.h"
 #include "agent/trajectory/json_form.h"
 #include "agent/trajectory/trajectory.h"
-#include "common/base/code_block.h"
 #include "common/base/files.h"
+#include "common/base/foreign/code_block.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 

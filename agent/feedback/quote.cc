@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "common/base/chat_marks.h"
+#include "common/base/foreign/chat_marks.h"
 #include "common/terminal/text.h"
 
 namespace sassay::agent {

@@ -370,8 +370,6 @@ TEST_F(RolloutTest, AnInterruptEndsWaitingForAModelThatDoesNotAnswer) {
   };
   EXPECT_TRUE(absl::IsCancelled(Go()));
   EXPECT_EQ(Answered(Read()), 0u);
-  model_.fail = nullptr;
-  ASSERT_TRUE(Go().ok());
 }
 
 TEST_F(RolloutTest, TheSecondInterruptCutsAnswersOffAndTheyAreAskedForWithTheSameKey) {

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
-#include "common/base/path_below.h"
+#include "common/base/foreign/path_below.h"
 #include "common/base/status_macros.h"
 #include "common/workload/catalog.h"
 #include "common/workload/safetensors.h"

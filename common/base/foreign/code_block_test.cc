@@ -1,4 +1,4 @@
-#include "common/base/code_block.h"
+#include "common/base/foreign/code_block.h"
 
 #include "gtest/gtest.h"
 

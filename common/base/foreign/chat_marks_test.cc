@@ -1,4 +1,4 @@
-#include "common/base/chat_marks.h"
+#include "common/base/foreign/chat_marks.h"
 
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // A path that somebody else wrote into a file beside which it belongs: a note's kernel, a data set's tensors.
-#ifndef SASSAY_COMMON_BASE_PATH_BELOW_H_
-#define SASSAY_COMMON_BASE_PATH_BELOW_H_
+#ifndef SASSAY_COMMON_BASE_FOREIGN_PATH_BELOW_H_
+#define SASSAY_COMMON_BASE_FOREIGN_PATH_BELOW_H_
 
 #include <filesystem>
 
@@ -17,4 +17,4 @@ absl::StatusOr<std::filesystem::path> PathBelow(const std::filesystem::path& fol
 
 }  // namespace sassay
 
-#endif  // SASSAY_COMMON_BASE_PATH_BELOW_H_
+#endif  // SASSAY_COMMON_BASE_FOREIGN_PATH_BELOW_H_

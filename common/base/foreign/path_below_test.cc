@@ -1,4 +1,4 @@
-#include "common/base/path_below.h"
+#include "common/base/foreign/path_below.h"
 
 #include "common/base/files.h"
 #include "gtest/gtest.h"

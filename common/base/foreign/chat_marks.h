@@ -1,7 +1,7 @@
 // What chat templates of common models put between messages. In text from elsewhere it would end the message it stands
 // in, for a tokenizer that knows it, and begin another one in somebody else's name.
-#ifndef SASSAY_COMMON_BASE_CHAT_MARKS_H_
-#define SASSAY_COMMON_BASE_CHAT_MARKS_H_
+#ifndef SASSAY_COMMON_BASE_FOREIGN_CHAT_MARKS_H_
+#define SASSAY_COMMON_BASE_FOREIGN_CHAT_MARKS_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ std::string WithoutChatMarks(absl::string_view text);
 
 }  // namespace sassay
 
-#endif  // SASSAY_COMMON_BASE_CHAT_MARKS_H_
+#endif  // SASSAY_COMMON_BASE_FOREIGN_CHAT_MARKS_H_

@@ -1,6 +1,6 @@
 // Code inside Markdown: prompts and training records hold sources of models, data sets and notes.
-#ifndef SASSAY_COMMON_BASE_CODE_BLOCK_H_
-#define SASSAY_COMMON_BASE_CODE_BLOCK_H_
+#ifndef SASSAY_COMMON_BASE_FOREIGN_CODE_BLOCK_H_
+#define SASSAY_COMMON_BASE_FOREIGN_CODE_BLOCK_H_
 
 #include <string>
 
@@ -14,4 +14,4 @@ std::string CodeBlock(absl::string_view language, absl::string_view code);
 
 }  // namespace sassay
 
-#endif  // SASSAY_COMMON_BASE_CODE_BLOCK_H_
+#endif  // SASSAY_COMMON_BASE_FOREIGN_CODE_BLOCK_H_
