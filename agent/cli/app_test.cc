@@ -215,6 +215,12 @@ TEST_F(AppTest, StagesAndDeadlinesReachTheService) {
   EXPECT_THAT(profiler_.last_request.diagnose(), ElementsAre(v1::DIAGNOSIS_NCU, v1::DIAGNOSIS_DEBUG));
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--baseline", "itself"}), 0);
   EXPECT_EQ(profiler_.last_request.baseline(), v1::BASELINE_CHOICE_ITSELF);
+  EXPECT_EQ(profiler_.last_request.priority(), v1::PRIORITY_UNSPECIFIED) << "interactive, as older agents are";
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--priority", "batch", "--gpu-model", "NVIDIA H200"}), 0);
+  EXPECT_EQ(profiler_.last_request.priority(), v1::PRIORITY_BATCH);
+  EXPECT_EQ(profiler_.last_request.gpu_model(), "NVIDIA H200");
+  EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--priority", "urgent"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("interactive"));
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--diagnose", "hotspot"}), 2);
   EXPECT_THAT(err_.str(), HasSubstr("hotspots"));
   EXPECT_EQ(Run({"submit", WriteBundle({"gemm/M=1"}), "--stages", "evalute"}), 2);

@@ -55,6 +55,8 @@ constexpr Key kKeys[] = {
     {"endpoint", kText, "", "", false, false,
      "the model's server, for example http://127.0.0.1:8000 or https://openrouter.ai/api/v1", "URL"},
     {"first_token_deadline", kDuration, "10m", "", false, true, "how long a model may be silent before its answer"},
+    {"gpu_model", kText, "", "", false, true,
+     "only a GPU of this model may judge it, as the service calls it (\"NVIDIA H200\"); default: any", "MODEL"},
     {"in_flight", kCount, "500", "", false, true, "trajectories that are worked on at once"},
     {"infra_deadline", kDuration, "30m", "", false, true,
      "how long a turn waits for infrastructure before the run pauses"},
@@ -80,6 +82,9 @@ constexpr Key kKeys[] = {
     {"price", kText, "", "", false, false,
      "US dollars for a million tokens, as PROMPT,COMPLETION or PROMPT,CACHED_PROMPT[,CACHE_WRITE],COMPLETION",
      "PRICES"},
+    {"priority", kChoice, "auto", "auto|interactive|batch", false, true,
+     "class that a submission waits in: interactive goes first, batch gets at least a fifth beside it; auto: "
+     "interactive for submit and replay, batch for run and dataset"},
     {"profile", kChoice, "strict", "strict|lenient", false, true,
      "how strictly host code is held to launching the same work"},
     {"prompt", kPathList, "", "", false, false,

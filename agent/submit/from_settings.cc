@@ -65,7 +65,8 @@ RetryPolicy RetryPolicyFrom(const Settings& settings) {
   return policy;
 }
 
-absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload) {
+absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload,
+                                               v1::Priority usual) {
   v1::ProfileRequest request;
   request.set_request_id(NewRequestId());
   request.set_workload(workload);
@@ -74,6 +75,10 @@ absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const s
     request.add_stages(stage);
   }
   request.set_sanitize(ParsePolicy(settings.Text("sanitize")));
+  const std::string priority = settings.Text("priority");
+  if (priority != "auto") usual = priority == "batch" ? v1::PRIORITY_BATCH : v1::PRIORITY_INTERACTIVE;
+  request.set_priority(usual);
+  request.set_gpu_model(settings.Text("gpu_model"));
   if (settings.Text("baseline") == "itself") request.set_baseline(v1::BASELINE_CHOICE_ITSELF);
   for (const std::string& name : settings.List("diagnose")) {
     ASSIGN_OR_RETURN(const v1::Diagnosis diagnosis, ParseDiagnosis(name));

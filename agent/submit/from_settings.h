@@ -18,9 +18,11 @@ ConnectionOptions ConnectionFrom(const Settings& settings);
 // With the `reconnect_deadline` setting.
 RetryPolicy RetryPolicyFrom(const Settings& settings);
 
-// A request with the settings' stages, sanitize policy, diagnoses and deadlines and a fresh request_id.
-// INVALID_ARGUMENT for an unknown stage or diagnosis.
-absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload);
+// A request with the settings' stages, sanitize policy, diagnoses, class, GPU model and deadlines and a fresh
+// request_id; `usual` is the class where the settings leave it open. INVALID_ARGUMENT for an unknown stage or
+// diagnosis.
+absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload,
+                                               v1::Priority usual = v1::PRIORITY_UNSPECIFIED);
 
 }  // namespace sassay::agent
 

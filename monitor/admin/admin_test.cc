@@ -136,7 +136,15 @@ TEST_F(AdminTest, UsageAddsUpToTheSum) {
     tenant.set_gpu_ns(1'250'000'000);
   }
   EXPECT_THAT(Run({"usage"}).out, AllOf(HasSubstr("ann"), HasSubstr("1.2"), HasSubstr("all"), HasSubstr("2.5")));
-  EXPECT_THAT(Run({"tenants"}).out, HasSubstr("WAITING"));
+  control_.usage.mutable_tenants(0)->set_weight(12);
+  EXPECT_THAT(Run({"tenants"}).out, AllOf(HasSubstr("WAITING"), HasSubstr("WEIGHT"), HasSubstr("12")));
+}
+
+TEST_F(AdminTest, AWeightIsSetByName) {
+  EXPECT_THAT(Run({"tenant", "ann", "--weight", "3"}).out, HasSubstr("ann has weight 3"));
+  EXPECT_EQ(control_.tenant_set.tenant(), "ann");
+  EXPECT_EQ(control_.tenant_set.weight(), 3u);
+  EXPECT_EQ(Run({"tenant", "ann"}).status, 2);
 }
 
 TEST_F(AdminTest, RefusalNamesTheRemedy) {

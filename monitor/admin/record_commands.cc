@@ -5,6 +5,7 @@
 #include "common/base/proto_json.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
+#include "common/terminal/text.h"
 #include "monitor/admin/commands.h"
 #include "monitor/admin/tables.h"
 
@@ -21,6 +22,7 @@ struct IncidentArguments {
 
 struct RecordArguments {
   std::string tenant;
+  uint32_t weight = 0;
   uint64_t after = 0;
   uint32_t limit = 100;
 };
@@ -85,6 +87,17 @@ absl::Status Tenants(AdminSession& session, const RecordArguments& arguments) {
   return absl::OkStatus();
 }
 
+absl::Status SetTenant(AdminSession& session, const RecordArguments& arguments) {
+  v1::SetTenantRequest request;
+  request.set_tenant(arguments.tenant);
+  request.set_weight(arguments.weight);
+  v1::SetTenantResponse response;
+  RETURN_IF_ERROR(session.client.Call(&Stub::SetTenant, "set the tenant's weight", kTimeout, request, response));
+  session.Answer(response, absl::StrCat(PrintableLine(arguments.tenant), " has weight ", arguments.weight,
+                                        " from the next dispatch on\n"));
+  return absl::OkStatus();
+}
+
 absl::Status Audit(AdminSession& session, const RecordArguments& arguments) {
   v1::ListAuditRequest request;
   request.set_after_sequence(arguments.after);
@@ -128,6 +141,14 @@ CLI::App* AddRecords(CLI::App& root, AdminInvocation& invocation, const char* na
 void AddRecordCommands(CLI::App& root, AdminInvocation& invocation) {
   AddIncidents(root, invocation);
   AddRecords(root, invocation, "tenants", "Who uses the service now", Tenants, std::make_shared<RecordArguments>());
+  auto shared = std::make_shared<RecordArguments>();
+  CLI::App* tenant =
+      AddRecords(root, invocation, "tenant",
+                 "Sets a tenant's share: of two that both have work, one with twice the weight gets twice "
+                 "the GPU time",
+                 SetTenant, shared);
+  tenant->add_option("TENANT", shared->tenant, "Its name, as in its token")->required();
+  tenant->add_option("--weight", shared->weight, "1 to 1000; 1 unless it was set")->required();
   auto used = std::make_shared<RecordArguments>();
   CLI::App* usage = AddRecords(root, invocation, "usage",
                                "GPU-seconds of each tenant: of verdicts that stand, of those "

@@ -135,10 +135,10 @@ std::vector<v1::Incident> NewestRevisions(const std::vector<v1::Incident>& incid
 }
 
 std::string TenantsText(const v1::GetUsageResponse& usage) {
-  Rows rows = {{"TENANT", "WAITING", "RUNNING", "VERDICTS"}};
+  Rows rows = {{"TENANT", "WEIGHT", "WAITING", "RUNNING", "VERDICTS", "RECENT GPU SECONDS"}};
   for (const v1::TenantUsage& tenant : usage.tenants()) {
-    rows.push_back({PrintableLine(tenant.tenant()), CountText(tenant.queued()), CountText(tenant.running()),
-                    CountText(tenant.verdicts())});
+    rows.push_back({PrintableLine(tenant.tenant()), CountText(tenant.weight()), CountText(tenant.queued()),
+                    CountText(tenant.running()), CountText(tenant.verdicts()), Seconds(tenant.recent_gpu_ns())});
   }
   return rows.size() > 1 ? Columns(rows, "") : "nobody has used this service yet\n";
 }

@@ -158,6 +158,11 @@ grpc::Status FakeControl::GetUsage(Context*, const v1::GetUsageRequest*, v1::Get
   return refusal;
 }
 
+grpc::Status FakeControl::SetTenant(Context*, const v1::SetTenantRequest* request, v1::SetTenantResponse*) {
+  tenant_set = *request;
+  return refusal;
+}
+
 grpc::Status FakeControl::ListAudit(Context*, const v1::ListAuditRequest*, v1::ListAuditResponse* response) {
   *response = audit;
   return refusal;

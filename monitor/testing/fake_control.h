@@ -39,6 +39,7 @@ class FakeControl : public v1::Control::Service {
 
   v1::ListGpusResponse gpus;
   v1::GetUsageResponse usage;
+  v1::SetTenantRequest tenant_set;  // the last one
   v1::ListAuditResponse audit;
   std::vector<v1::Incident> incidents;
   v1::RunCanaryResponse canary;
@@ -64,6 +65,7 @@ class FakeControl : public v1::Control::Service {
   grpc::Status ReportHealth(Context*, const v1::ReportHealthRequest* request, v1::ReportHealthResponse*) override;
   grpc::Status RunCanary(Context*, const v1::RunCanaryRequest* request, v1::RunCanaryResponse* response) override;
   grpc::Status GetUsage(Context*, const v1::GetUsageRequest*, v1::GetUsageResponse* response) override;
+  grpc::Status SetTenant(Context*, const v1::SetTenantRequest* request, v1::SetTenantResponse*) override;
   grpc::Status ListAudit(Context*, const v1::ListAuditRequest*, v1::ListAuditResponse* response) override;
 
   mutable absl::Mutex mutex_;

@@ -3,6 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
+#include "common/base/status_macros.h"
 #include "profiler_service/queue/queue.h"
 
 namespace sassay::queue {
@@ -12,9 +13,22 @@ using sassay::v1::ProfileRequest;
 
 constexpr size_t kMaxRequestIdCharacters = 128;
 constexpr size_t kMaxNameCharacters = 512;
+constexpr size_t kMaxModelCharacters = 64;
 constexpr int kMaxStages = 8;
 // Requests are kept: this bounds what the other limits cannot see, fields that this build does not know.
 constexpr size_t kMaxRequestBytes = 4096;
+
+absl::Status CheckPlace(const ProfileRequest& request) {
+  if (!sassay::v1::Priority_IsValid(request.priority())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("priority: expected INTERACTIVE or BATCH, got enum value ", request.priority()));
+  }
+  if (request.gpu_model().size() > kMaxModelCharacters) {
+    return absl::InvalidArgumentError(absl::StrCat("gpu_model: expected at most ", kMaxModelCharacters,
+                                                   " characters, got ", request.gpu_model().size()));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckDiagnostics(const ProfileRequest& request) {
   if (!sassay::v1::SanitizePolicy_IsValid(request.sanitize())) {
@@ -73,6 +87,7 @@ absl::Status CheckRequest(const ProfileRequest& request) {
           absl::StrCat("stages: expected ADMISSION, EVALUATE, SANITIZE, EVIDENCE or TIMING, got enum value ", stage));
     }
   }
+  RETURN_IF_ERROR(CheckPlace(request));
   return CheckDiagnostics(request);
 }
 

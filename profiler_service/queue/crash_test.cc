@@ -12,8 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "common/base/fd.h"
 #include "common/base/files.h"
 #include "common/process/subprocess.h"

@@ -93,9 +93,11 @@ absl::StatusOr<store::NewSubmission> Queue::Prepare(const std::string& tenant, c
   return store::NewSubmission{absl::StrCat("s", RandomHex(12)), tenant, request, now, now + wait, run, options_.limits};
 }
 
-void Queue::Submit(const std::string& tenant, const ProfileRequest& request, store::Callback<store::Submitted> done) {
+void Queue::Submit(const std::string& tenant, const ProfileRequest& request, const std::string& arch,
+                   store::Callback<store::Submitted> done) {
   absl::StatusOr<store::NewSubmission> submission = Prepare(tenant, request);
   if (!submission.ok()) return done(submission.status());
+  submission->arch = arch;
   const absl::Time deadline = submission->queue_deadline;
   store_.Submit(*std::move(submission),
                 [this, deadline, done = std::move(done)](absl::StatusOr<store::Submitted> answer) {
@@ -197,7 +199,22 @@ std::shared_ptr<RunningJob> Queue::Register(store::Lease lease) {
   if (slot != nullptr) slot->Interrupt(Interruption::kLeaseLost);
   if (interrupting_) job->Interrupt(Interruption::kStopping);
   slot = job;
+  NoteState(job->lease().submission.request.workload());
   return job;
+}
+
+store::Asker Queue::Asker() const {
+  store::Asker asker = options_.asker;
+  asker.owner = owner_;
+  absl::MutexLock lock(&mutex_);
+  asker.states = states_;
+  return asker;
+}
+
+void Queue::NoteState(const std::string& workload) {
+  states_.erase(std::remove(states_.begin(), states_.end(), workload), states_.end());
+  states_.insert(states_.begin(), workload);
+  if (states_.size() > store::Asker::kMostStates) states_.pop_back();
 }
 
 absl::StatusOr<std::shared_ptr<RunningJob>> Queue::Acquire() {
@@ -208,7 +225,7 @@ absl::StatusOr<std::shared_ptr<RunningJob>> Queue::Acquire() {
       if (!lease.ok()) return done(lease.status());
       done(lease->has_value() ? Register(**std::move(lease)) : nullptr);
     };
-    store_.Acquire(owner_, now, now + options_.lease, std::move(registered));
+    store_.Acquire(Asker(), now, now + options_.lease, std::move(registered));
   });
 }
 

@@ -52,6 +52,8 @@ struct QueueOptions {
   uint32_t max_exclusions = 3;
   // A window that a monitor left open is closed when for so long no monitor has said anything against its GPU.
   absl::Duration max_open_window = absl::Minutes(15);
+  // What this process can run, where it says; its owner is the queue's own.
+  store::Asker asker{""};
   // Time of day, and time for waiting on the monitor; tests bring their own.
   std::function<absl::Time()> now = absl::Now;
   std::function<absl::Time()> steady = SteadyNow;
@@ -92,6 +94,11 @@ class Queue {
 
   // INVALID_ARGUMENT names the field; others as Store::Submit.
   void Submit(const std::string& tenant, const sassay::v1::ProfileRequest& request,
+              store::Callback<store::Submitted> done) {
+    Submit(tenant, request, "", std::move(done));
+  }
+  // `arch` is that of its bundle, where several kinds of nodes take work; see store::AskedPool.
+  void Submit(const std::string& tenant, const sassay::v1::ProfileRequest& request, const std::string& arch,
               store::Callback<store::Submitted> done);
   // The submission that an earlier call with this request_id made; nothing if there was none. INVALID_ARGUMENT,
   // ALREADY_EXISTS as Submit.
@@ -156,7 +163,9 @@ class Queue {
 
   void Publish(const absl::StatusOr<sassay::v1::Event>& event);
   std::shared_ptr<RunningJob> Register(store::Lease lease) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<std::shared_ptr<RunningJob>> Acquire();
+  absl::StatusOr<std::shared_ptr<RunningJob>> Acquire() ABSL_LOCKS_EXCLUDED(mutex_);
+  store::Asker Asker() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteState(const std::string& workload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Finish(const store::Lease& lease, const sassay::v1::Verdict& verdict, const store::Ending& ending);
   absl::Status Return(const store::Lease& lease, absl::string_view reason, store::Ended ended,
                       const store::Ending& ending);
@@ -194,6 +203,8 @@ class Queue {
   absl::CondVar timer_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupting_ ABSL_GUARDED_BY(mutex_) = false;
+  // Workloads that ran here, used last first: the judges may still hold their state.
+  std::vector<std::string> states_ ABSL_GUARDED_BY(mutex_);
   // At least as many as submissions wait: each offer is worth one try to acquire.
   uint64_t offers_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t room_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<uint32_t>::max();

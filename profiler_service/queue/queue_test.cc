@@ -363,6 +363,39 @@ TEST_F(QueueTest, AWorkerThatWasAsleepTooLongCannotPublish) {
   EXPECT_EQ(store_->Get("ann", id)->state, store::State::kQueued);
 }
 
+// Notes who asked.
+class NotesTheAsker : public store::ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  void Acquire(const store::Asker& asker, absl::Time now, absl::Time expires_at,
+               store::Callback<absl::optional<store::Lease>> done) override {
+    askers.push_back(asker);
+    ForwardingStore::Acquire(asker, now, expires_at, std::move(done));
+  }
+  std::vector<store::Asker> askers;
+};
+
+TEST_F(QueueTest, WhoAsksSaysWhatItIsAndWhatRanThereLately) {
+  NotesTheAsker notes(*store_);
+  options_.asker.models = {"NVIDIA H200"};
+  queue_ = std::make_unique<Queue>(notes, options_);
+  ASSERT_TRUE(queue_->Start().ok());
+  for (const char* workload : {"a", "b", "a", "c", "d", "e", "f"}) {
+    ProfileRequest request = RequestOf(absl::StrCat("r", notes.askers.size()));
+    request.set_workload(workload);
+    ASSERT_TRUE(SubmitAndWait(*queue_, "ann", request).ok());
+    const auto job = queue_->Next();
+    ASSERT_NE(job, nullptr);
+    queue_->Conclude(*job, CorrectVerdict());
+  }
+  EXPECT_THAT(notes.askers.front().states, testing::IsEmpty());
+  EXPECT_THAT(notes.askers[3].states, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(notes.askers.back().states, testing::ElementsAre("e", "d", "c", "a"));
+  EXPECT_THAT(notes.askers.back().models, testing::ElementsAre("NVIDIA H200"));
+  EXPECT_FALSE(notes.askers.back().owner.empty());
+  queue_ = nullptr;
+}
+
 TEST_F(QueueTest, RequestsAreRefusedByField) {
   const auto refusal = [&](auto change) {
     ProfileRequest request = RequestOf("r1");
@@ -375,6 +408,9 @@ TEST_F(QueueTest, RequestsAreRefusedByField) {
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.set_request_id(std::string(129, 'x')); }), HasSubstr("request_id"));
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.set_bundle_sha256("ABC"); }), HasSubstr("bundle_sha256"));
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.clear_workload(); }), HasSubstr("workload"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.set_priority(static_cast<sassay::v1::Priority>(9)); }),
+              HasSubstr("priority"));
+  EXPECT_THAT(refusal([](ProfileRequest& r) { r.set_gpu_model(std::string(65, 'x')); }), HasSubstr("gpu_model"));
   EXPECT_THAT(refusal([](ProfileRequest& r) { r.add_stages(sassay::v1::STAGE_COMPILE); }), HasSubstr("stages"));
   EXPECT_THAT(refusal([](ProfileRequest& r) {
                 for (int i = 0; i < 9; ++i) r.add_stages(sassay::v1::STAGE_EVALUATE);

@@ -93,7 +93,7 @@ class RepairJudge {
     ServiceJudgeOptions options;
     options.max_bundle_bytes = BundleLimits().max_bytes;
     options.retry = RetryPolicyFrom(session.settings());
-    ASSIGN_OR_RETURN(options.request, MakeRequest(session.settings(), ""));
+    ASSIGN_OR_RETURN(options.request, MakeRequest(session.settings(), "", v1::PRIORITY_BATCH));
     judge->judge_ = std::make_unique<ServiceJudge>(*judge->builder_, *judge->connection_, std::move(options));
     return judge;
   }

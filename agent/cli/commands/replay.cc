@@ -41,9 +41,9 @@ void AddReplayCommand(CLI::App& root, Invocation& invocation) {
       "Shows the same worst element as the verdict did.\n\nExample:\n  mini-ptx-agent replay "
       "r1-5d2f0c7a91e34b68d0f2a5c7e9b1d3f405162738495a6b7c");
   AddCommonFlags(*command, invocation);
-  AddSettingFlags(
-      *command, invocation,
-      {"stages", "sanitize", "diagnose", "artifacts", "queue_deadline", "run_deadline", "reconnect_deadline"});
+  AddSettingFlags(*command, invocation,
+                  {"stages", "sanitize", "diagnose", "artifacts", "priority", "gpu_model", "queue_deadline",
+                   "run_deadline", "reconnect_deadline"});
   command->callback([&invocation, id] { invocation.action = [id](Session& session) { return Replay(session, *id); }; });
 }
 

@@ -119,7 +119,7 @@ absl::StatusOr<ServiceJudgeOptions> JudgeOptions(const Beginning& beginning) {
   ServiceJudgeOptions options;
   options.builds = std::max(1u, std::thread::hardware_concurrency());
   options.submissions = settings.Count("max_submissions");
-  ASSIGN_OR_RETURN(options.request, MakeRequest(settings, ""));
+  ASSIGN_OR_RETURN(options.request, MakeRequest(settings, "", v1::PRIORITY_BATCH));
   options.retry = RetryPolicyFrom(settings);
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(settings));
   for (const v1::Workload& workload : beginning.workloads)
@@ -272,9 +272,28 @@ void AddRunCommand(CLI::App& root, Invocation& invocation) {
                    "knowledge", "notes", "target_speedup", "token_budget", "money_budget", "price"});
   AddModelFlags(*command, invocation);
   AddSettingFlags(*command, invocation,
-                  {"stages", "sanitize", "baseline", "queue_deadline", "run_deadline", "reconnect_deadline",
-                   "infra_deadline", "max_submissions", "in_flight", "arch", "abi", "profile", "definitions", "device",
-                   "device_table", "cuda_home", "cache_dir", "triton_venv", "compile_deadline", "allow_unsandboxed"});
+                  {"stages",
+                   "sanitize",
+                   "baseline",
+                   "priority",
+                   "gpu_model",
+                   "queue_deadline",
+                   "run_deadline",
+                   "reconnect_deadline",
+                   "infra_deadline",
+                   "max_submissions",
+                   "in_flight",
+                   "arch",
+                   "abi",
+                   "profile",
+                   "definitions",
+                   "device",
+                   "device_table",
+                   "cuda_home",
+                   "cache_dir",
+                   "triton_venv",
+                   "compile_deadline",
+                   "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -131,10 +131,12 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
                     "leave as soon as the submission is durable; prints its id for attach and cancel");
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
-  AddSettingFlags(*command, invocation,
-                  {"workload", "stages", "sanitize", "baseline", "diagnose", "artifacts", "queue_deadline",
-                   "run_deadline", "reconnect_deadline", "arch", "abi", "profile", "definitions", "device",
-                   "device_table", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
+  AddSettingFlags(
+      *command, invocation,
+      {"workload",  "stages",           "sanitize",         "baseline",     "diagnose",           "artifacts",
+       "priority",  "gpu_model",        "queue_deadline",   "run_deadline", "reconnect_deadline", "arch",
+       "abi",       "profile",          "definitions",      "device",       "device_table",       "cuda_home",
+       "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"
@@ -143,6 +145,7 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
       "~/.sassay-token --json\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --stages evaluate,sanitize --detach\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --sanitize full\n"
+      "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --priority batch --detach\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n7168_k5120/M=8192 --diagnose ncu,hotspots --artifacts out\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n7168_k5120/M=8192 --stages timing --baseline itself\n"
       "  mini-ptx-agent submit hangs.cu --workload gemm_n256_k256/M=256 --diagnose debug\n"

@@ -32,12 +32,39 @@ constexpr double kMostPrice = 1e6;
 constexpr uint64_t kMostWordsBytes = 1 << 20;
 
 // Settings that shape a run's record.
-constexpr const char* kShaping[] = {
-    "abi",          "arch",         "baseline", "context", "definitions",    "device",         "device_table",
-    "endpoint",     "knowledge",    "language", "label",   "max_tokens",     "model",          "money_budget",
-    "notes",        "price",        "profile",  "prompt",  "provider",       "queue_deadline", "reasoning_effort",
-    "run_deadline", "sanitize",     "seed",     "stages",  "target_speedup", "temperature",    "token_budget",
-    "top_p",        "trajectories", "turns",    "workload"};
+constexpr const char* kShaping[] = {"abi",
+                                    "arch",
+                                    "baseline",
+                                    "context",
+                                    "definitions",
+                                    "device",
+                                    "device_table",
+                                    "endpoint",
+                                    "gpu_model",
+                                    "knowledge",
+                                    "language",
+                                    "label",
+                                    "max_tokens",
+                                    "model",
+                                    "money_budget",
+                                    "notes",
+                                    "price",
+                                    "profile",
+                                    "prompt",
+                                    "provider",
+                                    "queue_deadline",
+                                    "reasoning_effort",
+                                    "run_deadline",
+                                    "sanitize",
+                                    "seed",
+                                    "stages",
+                                    "target_speedup",
+                                    "temperature",
+                                    "token_budget",
+                                    "top_p",
+                                    "trajectories",
+                                    "turns",
+                                    "workload"};
 
 std::string Absolute(const Key& key, const std::string& value) {
   if (value.empty() || (key.kind != ValueKind::kPath && key.kind != ValueKind::kPathList)) return value;

@@ -68,6 +68,8 @@ class ControlPort : public sassay::v1::Control::CallbackService {
                                            sassay::v1::RecordIncidentResponse* response) override;
   grpc::ServerUnaryReactor* GetUsage(grpc::CallbackServerContext* context, const sassay::v1::GetUsageRequest* request,
                                      sassay::v1::GetUsageResponse* response) override;
+  grpc::ServerUnaryReactor* SetTenant(grpc::CallbackServerContext* context, const sassay::v1::SetTenantRequest* request,
+                                      sassay::v1::SetTenantResponse* response) override;
   grpc::ServerUnaryReactor* ListAudit(grpc::CallbackServerContext* context, const sassay::v1::ListAuditRequest* request,
                                       sassay::v1::ListAuditResponse* response) override;
 

@@ -18,6 +18,8 @@ using grpc::ServerUnaryReactor;
 
 constexpr size_t kMaxIncidentBytes = 256 << 10;
 constexpr size_t kMaxIdBytes = 128;
+constexpr size_t kMaxTenantBytes = 128;
+constexpr uint32_t kLargestWeight = 1000;
 constexpr uint32_t kUsualAuditPage = 100;
 constexpr uint32_t kLargestAuditPage = 1000;
 
@@ -119,11 +121,29 @@ ServerUnaryReactor* ControlPort::RecordIncident(CallbackServerContext* context,
 ServerUnaryReactor* ControlPort::GetUsage(CallbackServerContext* context, const sassay::v1::GetUsageRequest* request,
                                           sassay::v1::GetUsageResponse* response) {
   const auto read = [this, request, response](const Caller&) -> absl::Status {
-    ASSIGN_OR_RETURN(const std::vector<sassay::v1::TenantUsage> tenants, port_.store.Usage(request->tenant(), absl::Now()));
+    ASSIGN_OR_RETURN(const std::vector<sassay::v1::TenantUsage> tenants,
+                     port_.store.Usage(request->tenant(), absl::Now()));
     for (const sassay::v1::TenantUsage& tenant : tenants) *response->add_tenants() = tenant;
     return absl::OkStatus();
   };
   return Act(*context, {"Control.GetUsage", request->tenant(), "", Effect::kReads, read});
+}
+
+ServerUnaryReactor* ControlPort::SetTenant(CallbackServerContext* context, const sassay::v1::SetTenantRequest* request,
+                                           sassay::v1::SetTenantResponse*) {
+  const auto set = [this, request](const Caller&) -> absl::Status {
+    if (request->tenant().empty() || request->tenant().size() > kMaxTenantBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("tenant: expected a name of 1 to ", kMaxTenantBytes,
+                                                     " characters, got ", request->tenant().size()));
+    }
+    if (request->weight() < 1 || request->weight() > kLargestWeight) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("weight: expected 1 to ", kLargestWeight, ", got ", request->weight()));
+    }
+    return port_.store.SetWeight(request->tenant(), request->weight());
+  };
+  return Act(*context, {"Control.SetTenant", request->tenant(), absl::StrCat("weight ", request->weight()),
+                        Effect::kChanges, set});
 }
 
 ServerUnaryReactor* ControlPort::ListAudit(CallbackServerContext* context, const sassay::v1::ListAuditRequest* request,

@@ -1,6 +1,10 @@
+#include <set>
+#include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/api/ports/managed_stream.h"
 #include "profiler_service/api/ports/streams.h"
@@ -10,6 +14,17 @@ namespace {
 
 using sassay::v1::Event;
 using sassay::v1::ProfileRequest;
+
+// What no device here is would wait until its deadline.
+absl::Status CheckModel(const sassay::v1::GetCapabilitiesResponse& capabilities, const ProfileRequest& request) {
+  if (request.gpu_model().empty()) return absl::OkStatus();
+  std::set<std::string> models;
+  for (const sassay::v1::DeviceCapability& device : capabilities.devices()) models.insert(device.model());
+  if (models.count(request.gpu_model()) > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("gpu_model: no device here is a '",
+                                                    absl::CEscape(request.gpu_model()),
+                                                    "'; there are: ", absl::StrJoin(models, ", ")));
+}
 
 class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
  public:
@@ -50,6 +65,7 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
           "more than ", port_.submissions.per_second(),
           " submissions a second; the limit is --max-submissions-per-second (per tenant); slow down and retry"));
     }
+    RETURN_IF_ERROR(CheckModel(port_.capabilities, request));
     RETURN_IF_ERROR(port_.catalog.Resolve(request.workload()).status());
     return port_.blobs.Touch(caller.tenant, request.bundle_sha256(), absl::Now());
   }

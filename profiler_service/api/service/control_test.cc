@@ -175,6 +175,7 @@ TEST_F(ControlTest, NothingOfControlIsForTenants) {
   EXPECT_TRUE(refused(&Control::Stub::ReportHealth));
   EXPECT_TRUE(refused(&Control::Stub::RecordIncident));
   EXPECT_TRUE(refused(&Control::Stub::GetUsage));
+  EXPECT_TRUE(refused(&Control::Stub::SetTenant));
   EXPECT_TRUE(refused(&Control::Stub::ListAudit));
   TestClient ann = Client(ann_);
   const auto context = ann.Context();
@@ -480,6 +481,27 @@ TEST_F(ControlTest, UsageIsTheSumOverVerdicts) {
   EXPECT_EQ(answer.response.tenants(0).tenant(), "ann");
   EXPECT_EQ(answer.response.tenants(0).verdicts(), 3u);
   EXPECT_EQ(answer.response.tenants(0).gpu_ns(), 3 * 307u);
+}
+
+TEST_F(ControlTest, ATenantsWeightIsKeptAndSaid) {
+  verdict_.add_stages()->set_device_ns(3'000'000);
+  Start();
+  sassay::v1::SetTenantRequest request;
+  request.set_tenant("ann");
+  EXPECT_THAT(Call(&Control::Stub::SetTenant, request).status.error_message(), HasSubstr("weight"));
+  request.set_weight(1001);
+  EXPECT_EQ(Call(&Control::Stub::SetTenant, request).status.error_code(), StatusCode::INVALID_ARGUMENT);
+  request.set_weight(7);
+  request.clear_tenant();
+  EXPECT_THAT(Call(&Control::Stub::SetTenant, request).status.error_message(), HasSubstr("tenant"));
+  request.set_tenant("ann");
+  ASSERT_TRUE(Call(&Control::Stub::SetTenant, request).status.ok());
+  TestClient ann = Client(ann_);
+  for (const char* id : {"r1", "r2"}) ASSERT_TRUE(ann.Profile(Uploaded(ann, id)).status.ok());
+  const auto answer = Call(&Control::Stub::GetUsage, {});
+  ASSERT_EQ(answer.response.tenants_size(), 1);
+  EXPECT_EQ(answer.response.tenants(0).weight(), 7u);
+  EXPECT_GT(answer.response.tenants(0).recent_gpu_ns(), 0u) << "the first is settled when the second is dispatched";
 }
 
 TEST_F(ControlTest, CanaryAndRestartReachTheGpuAndDoNotHoldUpAPause) {

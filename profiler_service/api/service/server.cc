@@ -4,8 +4,10 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -75,6 +77,15 @@ absl::StatusOr<queue::PreviousProcess> AskHowThePreviousProcessEnded(const Servi
   return queue::PreviousProcess::kCrashed;
 }
 
+// What the queue may ask for: everything, on any of the devices.
+queue::QueueOptions WithDevices(queue::QueueOptions options, const sassay::v1::GetCapabilitiesResponse& capabilities) {
+  std::set<std::string> models;
+  for (const sassay::v1::DeviceCapability& device : capabilities.devices()) models.insert(device.model());
+  options.asker.models.assign(models.begin(), models.end());
+  options.asker.pools.front().gpus = static_cast<uint64_t>(std::max(capabilities.devices_size(), 1));
+  return options;
+}
+
 }  // namespace
 
 // Members in the order in which they depend on each other; destroyed in reverse.
@@ -89,7 +100,7 @@ struct Server::Parts {
         streams(options.max_streams_per_tenant),
         tokens(std::move(opened_tokens)),
         submissions(options.max_submissions_per_second),
-        queue(*store, options.queue, metrics.Hooks()),
+        queue(*store, WithDevices(options.queue, facts.capabilities), metrics.Hooks()),
         port{queue,
              *store,
              *blobs,
