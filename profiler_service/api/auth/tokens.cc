@@ -107,13 +107,17 @@ class LockedFile {
 
 }  // namespace
 
-const char* RoleName(Role role) { return role == Role::kAdmin ? "admin" : "tenant"; }
+const char* RoleName(Role role) {
+  if (role == Role::kNode) return "node";
+  return role == Role::kAdmin ? "admin" : "tenant";
+}
 
 absl::StatusOr<Role> RoleFromName(absl::string_view name) {
   if (name == "tenant") return Role::kTenant;
   if (name == "admin") return Role::kAdmin;
+  if (name == "node") return Role::kNode;
   return absl::InvalidArgumentError(
-      absl::StrCat("role: expected 'tenant' or 'admin', got '", absl::CEscape(name), "'"));
+      absl::StrCat("role: expected 'tenant', 'admin' or 'node', got '", absl::CEscape(name), "'"));
 }
 
 absl::StatusOr<std::vector<TokenEntry>> ParseTokenFile(absl::string_view content) {

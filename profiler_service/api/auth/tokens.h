@@ -6,7 +6,7 @@
 //   NAME ROLE sha256:HEX
 //
 // NAME is the tenant; several lines may share it (rotation: add the new one, hand it over, revoke the old one). ROLE is
-// `tenant` or `admin`. Empty lines and lines that begin with # are skipped.
+// `tenant`, `admin` or `node`. Empty lines and lines that begin with # are skipped.
 #ifndef SASSAY_PROFILER_SERVICE_API_AUTH_TOKENS_H_
 #define SASSAY_PROFILER_SERVICE_API_AUTH_TOKENS_H_
 
@@ -28,7 +28,8 @@
 
 namespace sassay::api {
 
-enum class Role { kTenant, kAdmin };
+// A node runs what others submit: it may use Cluster, and nothing else.
+enum class Role { kTenant, kAdmin, kNode };
 
 // One line of the file.
 struct TokenEntry {
@@ -49,7 +50,7 @@ absl::StatusOr<std::string> AddToken(const std::filesystem::path& file, const st
 absl::Status RevokeTokens(const std::filesystem::path& file, const std::string& name);
 
 const char* RoleName(Role role);
-// INVALID_ARGUMENT for anything but "tenant" and "admin".
+// INVALID_ARGUMENT for anything but "tenant", "admin" and "node".
 absl::StatusOr<Role> RoleFromName(absl::string_view name);
 
 // Who is calling.
