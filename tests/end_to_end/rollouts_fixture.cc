@@ -51,8 +51,8 @@ const std::set<std::string>& MayDiffer() {
       // tries of an answer that failed before it
       "retries",
       // errors on inputs that are drawn anew for each judging
-      "max_abs_error", "relative_rms_error", "allowed_relative_rms_error", "worst_actual", "worst_expected",
-      "worst_index", "worst_distribution"};
+      "max_abs_error", "max_relative_error", "relative_rms_error", "allowed_relative_rms_error", "worst_actual",
+      "worst_expected", "worst_index", "worst_distribution"};
   return names;
 }
 
