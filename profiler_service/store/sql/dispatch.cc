@@ -15,7 +15,7 @@
 #define SASSAY_HEAD(priority, condition)                                                                   \
   "SELECT * FROM (SELECT id, priority, model, workload, lost_on, accepted_at, place, queue_deadline FROM " \
   "submissions WHERE state = 0 AND arch = ?1 AND tenant = ?2 AND priority = " priority                     \
-  " AND queue_deadline > ?3 AND " condition " LIMIT "
+  " AND queue_deadline + 0 > ?3 AND " condition " LIMIT "
 #define SASSAY_LINE(priority, model) SASSAY_HEAD(priority, "lost = 0 AND model = " model " ORDER BY place") "1) AS head"
 #define SASSAY_WARM(priority, state) \
   SASSAY_HEAD(priority, "lost = 0 AND workload = " state " ORDER BY place") "1) AS head"

@@ -95,9 +95,10 @@ absl::StatusOr<scheduling::Pool> LoadPool(Db& db, const std::string& arch) {
     if (found) pool.virtual_time = FromDisk(query.Int(0));
   }
   Query query = db.Prepare(
-      "SELECT t.name, coalesce(w.weight, 1), t.queued > 0 AND EXISTS (SELECT 1 FROM submissions q WHERE q.state = 0 "
-      "AND q.arch = ?1 AND q.tenant = t.name AND q.priority = 0), t.queued > 0 AND EXISTS (SELECT 1 FROM submissions q "
-      "WHERE q.state = 0 AND q.arch = ?1 AND q.tenant = t.name AND q.priority = 1), " SASSAY_SHARE
+      // A scalar sub-query with a limit is one step in an index; EXISTS may be planned as a scan of all that waits.
+      "SELECT t.name, coalesce(w.weight, 1), (SELECT 1 FROM submissions q WHERE q.state = 0 AND q.arch = ?1 AND "
+      "q.tenant = t.name AND q.priority = 0 LIMIT 1) IS NOT NULL, (SELECT 1 FROM submissions q WHERE q.state = 0 AND "
+      "q.arch = ?1 AND q.tenant = t.name AND q.priority = 1 LIMIT 1) IS NOT NULL, " SASSAY_SHARE
       " FROM tenants t LEFT JOIN shares s ON s.arch = ?1 AND s.tenant = t.name LEFT JOIN weights w ON w.tenant = "
       "t.name "
       "WHERE t.queued + t.leased > 0 ORDER BY t.name");
