@@ -22,6 +22,7 @@ if(SASSAY_PRECOMPILED)
   # As a program: its code is -fPIE.
   add_executable(sassay_precompiled_tests EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/precompiled.cc)
   target_link_libraries(sassay_precompiled_tests PRIVATE sassay_options protobuf::libprotobuf GTest::gmock GTest::gtest)
+  set_target_properties(sassay_precompiled_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/CMakeFiles)
   target_precompile_headers(sassay_precompiled_tests PRIVATE <gmock/gmock.h> <gtest/gtest.h> ${standard} ${abseil} ${protobuf})
 endif()
 
