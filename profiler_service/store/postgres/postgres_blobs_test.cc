@@ -107,7 +107,9 @@ TEST_F(SharedBlobs, WhatWasTouchedOrUploadedWhileOthersExpireIsThere) {
     const absl::Status touched = blobs_[0]->Touch("ann", sha256, absl::Now() + absl::Hours(2));
     if (touched.ok()) {
       EXPECT_TRUE(blobs_[0]->ReadAll("ann", sha256).ok()) << round;
-      EXPECT_TRUE(blobs_[0]->Touch("ann", sha256, absl::Now()).ok());
+      // Old again: expiry may be as quick as this call.
+      const absl::Status old = blobs_[0]->Touch("ann", sha256, absl::Now());
+      EXPECT_TRUE(old.ok() || absl::IsNotFound(old)) << old;
     } else {
       EXPECT_TRUE(absl::IsNotFound(touched)) << touched;
     }
