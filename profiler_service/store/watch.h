@@ -6,6 +6,8 @@
 #ifndef SASSAY_PROFILER_SERVICE_STORE_WATCH_H_
 #define SASSAY_PROFILER_SERVICE_STORE_WATCH_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,6 +25,25 @@ struct Changes {
   bool incidents = false;   // see Store::IncidentsSince
   // Each once: they have new events, or were asked to stop while they run (Store::Renew says so).
   std::vector<std::string> submissions;
+
+  // More than this is found faster by looking at all that one watches: they become `everything`.
+  static constexpr size_t kMostSubmissions = 1000;
+
+  // Adds what `more` says; submissions stay unique.
+  void Add(const Changes& more) {
+    everything |= more.everything;
+    work |= more.work;
+    holds |= more.holds;
+    exclusions |= more.exclusions;
+    incidents |= more.incidents;
+    for (const std::string& id : more.submissions) {
+      const auto same = std::find(submissions.rbegin(), submissions.rend(), id);
+      if (same == submissions.rend()) submissions.push_back(id);
+    }
+    if (submissions.size() <= kMostSubmissions) return;
+    submissions.clear();
+    everything = true;
+  }
 
   bool empty() const { return !everything && !work && !holds && !exclusions && !incidents && submissions.empty(); }
 };

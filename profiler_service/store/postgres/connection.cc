@@ -11,8 +11,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 
 namespace sassay::store::postgres {
 namespace {
@@ -152,7 +152,7 @@ absl::Status Connection::Lost(absl::string_view why) {
 absl::Status Connection::WaitFor(short events, absl::Time deadline) {
   pollfd descriptor = {socket(), events, 0};
   for (;;) {
-    const int64_t left = absl::ToInt64Milliseconds(absl::Ceil(deadline - absl::Now(), absl::Milliseconds(1)));
+    const int64_t left = absl::ToInt64Milliseconds(absl::Ceil(deadline - SteadyNow(), absl::Milliseconds(1)));
     const int timeout = deadline == absl::InfiniteFuture() ? -1 : static_cast<int>(std::max<int64_t>(left, 0));
     const int ready = poll(&descriptor, 1, timeout);
     if (ready > 0) return absl::OkStatus();
@@ -183,7 +183,7 @@ absl::StatusOr<pg_result*> Connection::NextResult(absl::Time deadline) {
 absl::StatusOr<Result> Connection::Answer(bool sent, absl::string_view what) {
   if (silent_) return Lost("it did not answer before");
   if (!sent) return Lost(Trimmed(PQerrorMessage(connection_.get())));
-  const absl::Time deadline = absl::Now() + patience_;
+  const absl::Time deadline = SteadyNow() + patience_;
   RETURN_IF_ERROR(Flush(deadline));
   Result last(nullptr);
   absl::Status failed;

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 
@@ -17,25 +17,8 @@ namespace sassay::store::postgres {
 namespace {
 
 constexpr size_t kLongestPayload = 7900;
-// More than this is found faster by looking at all that one watches.
-constexpr size_t kMostSubmissions = 1000;
 
 }  // namespace
-
-void MergeChanges(const Changes& changes, Changes& into) {
-  into.everything |= changes.everything;
-  into.work |= changes.work;
-  into.holds |= changes.holds;
-  into.exclusions |= changes.exclusions;
-  into.incidents |= changes.incidents;
-  for (const std::string& id : changes.submissions) {
-    const auto same = std::find(into.submissions.rbegin(), into.submissions.rend(), id);
-    if (same == into.submissions.rend()) into.submissions.push_back(id);
-  }
-  if (into.submissions.size() <= kMostSubmissions) return;
-  into.submissions.clear();
-  into.everything = true;
-}
 
 std::string EncodeChanges(const Changes& changes) {
   nlohmann::json payload = {{"w", changes.work},
@@ -122,13 +105,13 @@ void Notifier::Announce(const Changes& changes) {
   {
     absl::MutexLock lock(&mutex_);
     first = pending_.empty();
-    MergeChanges(changes, pending_);
+    pending_.Add(changes);
   }
   if (first) WakeUp();
 }
 
 void Notifier::Loop() {
-  look_at_ = absl::Now() + times_.look_anyway;
+  look_at_ = SteadyNow() + times_.look_anyway;
   while (!stopping()) {
     TryToListen();
     SendWhatIsDue();
@@ -143,10 +126,10 @@ void Notifier::Loop() {
 // What was announced to nobody while there was no session is unknown.
 void Notifier::TryToListen() {
   if (connection_ != nullptr && !connection_->lost()) return;
-  if (absl::Now() < next_try_) return;
+  if (SteadyNow() < next_try_) return;
   if (connection_ != nullptr) spdlog::warn("the session that hears of other processes' changes is lost");
   connection_ = nullptr;
-  next_try_ = absl::Now() + times_.between_tries;
+  next_try_ = SteadyNow() + times_.between_tries;
   auto connection = Connection::Open(uri_, "profiler-service notifier");
   if (!connection.ok() || !(*connection)->Execute("SET synchronous_commit = off; LISTEN sassay_changes").ok()) return;
   connection_ = *std::move(connection);
@@ -165,24 +148,24 @@ absl::Time Notifier::NextDue() const {
 void Notifier::WaitForSomething(absl::Time until) {
   pollfd descriptors[] = {{wake_.get(), POLLIN, 0}, {-1, POLLIN, 0}};
   if (connection_ != nullptr && !connection_->lost()) descriptors[1].fd = connection_->socket();
-  const absl::Duration left = std::max(absl::ZeroDuration(), absl::Ceil(until - absl::Now(), absl::Milliseconds(1)));
+  const absl::Duration left = std::max(absl::ZeroDuration(), absl::Ceil(until - SteadyNow(), absl::Milliseconds(1)));
   poll(descriptors, 2, static_cast<int>(absl::ToInt64Milliseconds(std::min(left, times_.look_anyway))));
   uint64_t count;
   [[maybe_unused]] const ssize_t drained = read(wake_.get(), &count, sizeof count);
 }
 
 void Notifier::SendWhatIsDue() {
-  if (connection_ == nullptr || connection_->lost() || absl::Now() < last_sent_ + times_.gather) return;
+  if (connection_ == nullptr || connection_->lost() || SteadyNow() < last_sent_ + times_.gather) return;
   Changes changes;
   {
     absl::MutexLock lock(&mutex_);
     std::swap(changes, pending_);
   }
   if (changes.empty()) return;
-  last_sent_ = absl::Now();
+  last_sent_ = SteadyNow();
   if (connection_->Run("notify", {{EncodeChanges(changes), true}}).ok()) return;
   absl::MutexLock lock(&mutex_);
-  MergeChanges(changes, pending_);
+  pending_.Add(changes);
 }
 
 void Notifier::HearWhatHasCome() {
@@ -190,12 +173,12 @@ void Notifier::HearWhatHasCome() {
   const auto payloads = connection_->TakeNotifications();
   if (!payloads.ok() || payloads->empty()) return;
   Changes heard;
-  for (const std::string& payload : *payloads) MergeChanges(DecodeChanges(payload), heard);
+  for (const std::string& payload : *payloads) heard.Add(DecodeChanges(payload));
   Tell(heard);
 }
 
 void Notifier::LookAnyway() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const bool newcomer = connection_ != nullptr && newcomer_.exchange(false);
   if (now < look_at_ && !newcomer) return;
   look_at_ = now + times_.look_anyway;

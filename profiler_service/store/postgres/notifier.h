@@ -21,9 +21,6 @@
 
 namespace sassay::store::postgres {
 
-// Adds what `changes` says to `into`; submissions stay unique.
-void MergeChanges(const Changes& changes, Changes& into);
-
 // One notification; what does not fit into PostgreSQL's 8,000 bytes becomes `everything`.
 std::string EncodeChanges(const Changes& changes);
 // What cannot be read means that anything may have changed.

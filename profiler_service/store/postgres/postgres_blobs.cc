@@ -203,14 +203,12 @@ absl::StatusOr<bool> DropEverywhere(Db& db, const std::string& sha256) {
 }
 
 absl::StatusOr<bool> NoteUse(Db& db, const Key& key, absl::Time now) {
-  ASSIGN_OR_RETURN(const absl::optional<uint64_t> size, SizeOf(db, key));
-  if (!size.has_value()) return NoSuchBlob(key.sha256);
   Query query = db.Prepare(
       "UPDATE blob_holders SET used_at = ?3 WHERE tenant = ?1 AND sha256 = ?2 AND used_at NOT BETWEEN ?4 AND ?3");
   RETURN_IF_ERROR(query.Bind(key.tenant).Bind(key.sha256).Bind(now).Bind(now - kUseIsKeptTo).Run());
-  // Expiry may have come first.
-  ASSIGN_OR_RETURN(const absl::optional<uint64_t> still, SizeOf(db, key));
-  if (!still.has_value()) return NoSuchBlob(key.sha256);
+  // Afterwards, as expiry may have come first.
+  ASSIGN_OR_RETURN(const absl::optional<uint64_t> size, SizeOf(db, key));
+  if (!size.has_value()) return NoSuchBlob(key.sha256);
   return true;
 }
 

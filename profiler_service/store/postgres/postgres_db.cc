@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "common/base/random.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "nlohmann/json.hpp"
 #include "profiler_service/store/postgres/locks.h"
 #include "profiler_service/store/sql/rows.h"
@@ -165,10 +166,10 @@ absl::Status PostgresDb::Execute(const char* sql) {
 }
 
 absl::Status PostgresDb::Recover() {
-  const absl::Time deadline = absl::Now() + patience_.recover;
+  const absl::Time deadline = SteadyNow() + patience_.recover;
   for (;;) {
     absl::Status status = Connect();
-    if (status.ok() || absl::Now() >= deadline) return status;
+    if (status.ok() || SteadyNow() >= deadline) return status;
     absl::SleepFor(kBetweenTries);
   }
 }
@@ -218,7 +219,7 @@ absl::Status PostgresDb::Commit() {
 }
 
 absl::Status PostgresDb::WhatBecameOfIt() {
-  const absl::Time deadline = absl::Now() + patience_.look;
+  const absl::Time deadline = SteadyNow() + patience_.look;
   for (;;) {
     if (Connect().ok()) {
       sql::Query query = Prepare("SELECT transaction FROM writers WHERE writer = ? FOR UPDATE");
@@ -226,7 +227,7 @@ absl::Status PostgresDb::WhatBecameOfIt() {
       if (known.ok() && *known && query.Int(0) == transaction_) return absl::OkStatus();
       if (known.ok()) return absl::UnavailableError("PostgreSQL: the connection was lost before the transaction ended");
     }
-    if (absl::Now() >= deadline) {
+    if (SteadyNow() >= deadline) {
       return absl::UnknownError(
           "PostgreSQL: the connection was lost while a transaction was committed; look before "
           "you ask again");

@@ -5,29 +5,6 @@
 #include <utility>
 
 namespace sassay::store::sql {
-namespace {
-
-// More are `everything`: whoever listens would look at each.
-constexpr size_t kMostListed = 1000;
-
-void Gather(const Changes& from, Changes& into) {
-  into.everything |= from.everything;
-  into.work |= from.work;
-  into.holds |= from.holds;
-  into.exclusions |= from.exclusions;
-  into.incidents |= from.incidents;
-  into.submissions.insert(into.submissions.end(), from.submissions.begin(), from.submissions.end());
-  if (into.submissions.size() <= kMostListed) return;
-  into.submissions.clear();
-  into.everything = true;
-}
-
-void ListOnce(std::vector<std::string>& ids) {
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-}
-
-}  // namespace
 
 // Its mutex is held while it is called: whoever ends the watching waits for that.
 struct EchoAnnouncer::Listener {
@@ -72,7 +49,7 @@ EchoAnnouncer::~EchoAnnouncer() {
 void EchoAnnouncer::Announce(const Changes& changes) {
   if (others_ != nullptr) others_->Announce(changes);
   absl::MutexLock lock(&mutex_);
-  Gather(changes, pending_);
+  pending_.Add(changes);
 }
 
 std::unique_ptr<Watch> EchoAnnouncer::Observe(Observer observer) {
@@ -98,7 +75,7 @@ void EchoAnnouncer::Tell() {
       changes = std::exchange(pending_, Changes());
       listeners = listeners_;
     }
-    ListOnce(changes.submissions);
+    std::sort(changes.submissions.begin(), changes.submissions.end());
     for (const std::shared_ptr<Listener>& listener : listeners) {
       absl::MutexLock lock(&listener->calling);
       if (listener->observer != nullptr) listener->observer(changes);
