@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "agent/models/http/http_client.h"
+#include "agent/models/testing/collector.h"
 #include "agent/models/testing/scripted_server.h"
 #include "common/base/files.h"
 #include "common/process/subprocess.h"
@@ -22,25 +23,6 @@ namespace sassay::agent {
 namespace {
 
 using ::testing::HasSubstr;
-
-class Collector : public HttpReceiver {
- public:
-  absl::Status OnHead(int status, const HttpHeaders& headers) override {
-    status_ = status;
-    headers_ = headers;
-    return absl::OkStatus();
-  }
-  absl::StatusOr<Piece> OnBody(absl::string_view bytes) override {
-    body_.append(bytes.data(), bytes.size());
-    if (!first_.HasBeenNotified()) first_.Notify();
-    return Piece::kProgress;
-  }
-
-  int status_ = 0;
-  HttpHeaders headers_;
-  std::string body_;
-  absl::Notification first_;
-};
 
 // Where deploy/install_dependencies.sh unpacks it, or where the machine has it; empty if nowhere.
 std::string FindProxy() {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
+#include "agent/models/testing/collector.h"
 #include "agent/models/testing/scripted_server.h"
 #include "common/base/files.h"
 #include "common/process/subprocess.h"
@@ -16,27 +16,6 @@ namespace sassay::agent {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Keeps the answer; the piece that holds `last` completes it.
-class Collector : public HttpReceiver {
- public:
-  absl::Status OnHead(int status, const HttpHeaders& headers) override {
-    status_ = status;
-    headers_ = headers;
-    return absl::OkStatus();
-  }
-  absl::StatusOr<Piece> OnBody(absl::string_view bytes) override {
-    body_.append(bytes.data(), bytes.size());
-    if (!first_.HasBeenNotified()) first_.Notify();
-    return !last_.empty() && body_.find(last_) != std::string::npos ? Piece::kComplete : Piece::kProgress;
-  }
-
-  int status_ = 0;
-  HttpHeaders headers_;
-  std::string body_;
-  std::string last_;
-  absl::Notification first_;
-};
 
 class HttpClientTest : public ::testing::Test {
  protected:
