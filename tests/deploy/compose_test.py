@@ -3,7 +3,6 @@
 
     compose_test.py --sources DIR --build DIR SUITE      exit status 77: skipped, with the reason
 """
-import argparse
 import copy
 import importlib.util
 import json
@@ -24,8 +23,8 @@ except ImportError:
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import programs
+import suites
 
-SKIPPED = 77
 # The ways by which a process of the one may open a connection to the other.
 REACH = {("frontend", "postgres"), ("node", "frontend"), ("prometheus", "frontend"), ("prometheus", "node"), ("grafana", "prometheus")}
 FILES = ["compose.yaml", "gpu.yaml"]
@@ -251,20 +250,5 @@ class ProgramsTest(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
 
 
-def main():
-    global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sources", type=pathlib.Path, required=True)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("suite", choices=["FilesTest", "ProgramsTest"])
-    ARGUMENTS = parser.parse_args()
-    ARGUMENTS.programs = ARGUMENTS.build / "bin"
-    if ARGUMENTS.suite == "FilesTest" and importlib.util.find_spec("check_jsonschema") is None:
-        print("skipped: there is no check-jsonschema; deploy/install_dependencies.sh brings it")
-        return SKIPPED
-    suite = unittest.defaultTestLoader.loadTestsFromName(ARGUMENTS.suite, sys.modules[__name__])
-    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suites.main(sys.modules[__name__], ["FilesTest", "ProgramsTest"], {"FilesTest": ("check_jsonschema", "check-jsonschema")}))

@@ -3,9 +3,7 @@
 
     images_test.py --sources DIR --build DIR SUITE      exit status 77: skipped, with the reason
 """
-import argparse
 import fnmatch
-import importlib.util
 import pathlib
 import re
 import subprocess
@@ -13,7 +11,8 @@ import sys
 import tempfile
 import unittest
 
-SKIPPED = 77
+import suites
+
 PACKAGE = "build/package/"
 FILES = {"frontend", "node", "agent"}
 
@@ -145,19 +144,6 @@ class PackageTest(unittest.TestCase):
             self.assertFalse((pathlib.Path(folder) / "bin/no-such-program").exists())
 
 
-def main():
-    global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sources", type=pathlib.Path, required=True)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("suite", choices=["DockerfilesTest", "PackageTest"])
-    ARGUMENTS = parser.parse_args()
-    if importlib.util.find_spec("dockerfile_parse") is None:
-        print("skipped: there is no dockerfile-parse; deploy/install_dependencies.sh brings it")
-        return SKIPPED
-    suite = unittest.defaultTestLoader.loadTestsFromName(ARGUMENTS.suite, sys.modules[__name__])
-    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suites.main(sys.modules[__name__], ["DockerfilesTest", "PackageTest"],
+                         dict.fromkeys(["DockerfilesTest", "PackageTest"], ("dockerfile_parse", "dockerfile-parse"))))

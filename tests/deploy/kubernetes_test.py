@@ -3,10 +3,8 @@
 
     kubernetes_test.py --sources DIR --build DIR SUITE      exit status 77: skipped, with the reason
 """
-import argparse
 import copy
 import functools
-import importlib.util
 import json
 import pathlib
 import re
@@ -26,8 +24,8 @@ sys.path.insert(0, str(HERE))
 import kustomize
 import programs
 import relations
+import suites
 
-SKIPPED = 77
 FOLDERS = ["base", "pool", "overlays/example"]
 # What the pods need (hostUsers with procMount) is on by default since the first; the second is the newest with schemas.
 VERSIONS = ["1.33", "1.37"]
@@ -274,20 +272,6 @@ BREAKS = [
 ]
 
 
-def main():
-    global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sources", type=pathlib.Path, required=True)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("suite", choices=["RenderingTest", "SchemasTest", "RelationsTest", "ProgramsTest"])
-    ARGUMENTS = parser.parse_args()
-    ARGUMENTS.programs = ARGUMENTS.build / "bin"
-    if ARGUMENTS.suite == "SchemasTest" and importlib.util.find_spec("kubernetes_validate") is None:
-        print("skipped: there is no kubernetes-validate; deploy/install_dependencies.sh brings it")
-        return SKIPPED
-    suite = unittest.defaultTestLoader.loadTestsFromName(ARGUMENTS.suite, sys.modules[__name__])
-    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suites.main(sys.modules[__name__], ["RenderingTest", "SchemasTest", "RelationsTest", "ProgramsTest"],
+                         {"SchemasTest": ("kubernetes_validate", "kubernetes-validate")}))

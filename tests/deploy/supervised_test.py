@@ -3,8 +3,6 @@
 
     supervised_test.py --sources DIR --build DIR SUITE
 """
-import argparse
-import pathlib
 import re
 import socket
 import subprocess
@@ -13,6 +11,8 @@ import tempfile
 import threading
 import time
 import unittest
+
+import suites
 
 PATIENCE = 120
 # The default rules restart a service that is silent for ten seconds; one that is up must be heard well before.
@@ -82,16 +82,5 @@ class SupervisedTest(unittest.TestCase):
             self.assertEqual([line for _, line in node.lines if "killing the service" in line], [])
 
 
-def main():
-    global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sources", type=pathlib.Path, required=True)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("suite", choices=["SupervisedTest"])
-    ARGUMENTS = parser.parse_args()
-    suite = unittest.defaultTestLoader.loadTestsFromName(ARGUMENTS.suite, sys.modules[__name__])
-    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suites.main(sys.modules[__name__], ["SupervisedTest"]))

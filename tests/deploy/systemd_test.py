@@ -3,7 +3,6 @@
 
     systemd_test.py --sources DIR --build DIR SUITE
 """
-import argparse
 import pathlib
 import re
 import shlex
@@ -12,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import programs
+import suites
 
 
 def command_lines(text):
@@ -41,16 +41,5 @@ class ProgramsTest(unittest.TestCase):
         self.assertGreaterEqual(seen, 4)
 
 
-def main():
-    global ARGUMENTS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--sources", type=pathlib.Path, required=True)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("suite", choices=["ProgramsTest"])
-    ARGUMENTS = parser.parse_args()
-    suite = unittest.defaultTestLoader.loadTestsFromName(ARGUMENTS.suite, sys.modules[__name__])
-    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suites.main(sys.modules[__name__], ["ProgramsTest"]))
