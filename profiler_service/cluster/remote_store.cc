@@ -50,7 +50,7 @@ void RemoteStore::Hear(const sassay::v1::WatchResponse& hint) {
   changes.work = hint.work();
   changes.holds = hint.holds();
   changes.exclusions = hint.windows();
-  changes.submissions.assign(hint.cancelling_submission_ids().begin(), hint.cancelling_submission_ids().end());
+  changes.cancelling.assign(hint.cancelling_submission_ids().begin(), hint.cancelling_submission_ids().end());
   if (!changes.empty()) hints_.Announce(changes);
 }
 

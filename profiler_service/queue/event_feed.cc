@@ -10,6 +10,13 @@ namespace {
 
 constexpr size_t kBufferedEvents = 16;
 constexpr size_t kPageEvents = 64;
+constexpr size_t kProgressAtOnce = 1000;
+
+void DropExpired(std::vector<std::weak_ptr<Subscription>>& watchers) {
+  watchers.erase(
+      std::remove_if(watchers.begin(), watchers.end(), [](const auto& watcher) { return watcher.expired(); }),
+      watchers.end());
+}
 
 }  // namespace
 
@@ -89,52 +96,102 @@ std::shared_ptr<Subscription> EventFeed::Subscribe(const std::string& id, uint64
   // Registered before anything is read: what happens from now on is offered, what happened before is in the store.
   subscription->Expect(after + 1);
   absl::MutexLock lock(&mutex_);
-  std::vector<std::weak_ptr<Subscription>>& watchers = watchers_[id];
-  watchers.erase(
-      std::remove_if(watchers.begin(), watchers.end(), [](const auto& watcher) { return watcher.expired(); }),
-      watchers.end());
-  watchers.push_back(subscription);
+  Watched& watched = watched_[id];
+  DropExpired(watched.watchers);
+  if (watched.watchers.empty()) watched.told = after;
+  watched.watchers.push_back(subscription);
   return subscription;
 }
 
 void EventFeed::Unsubscribe(const std::string& id, const Subscription& subscription) {
   absl::MutexLock lock(&mutex_);
-  const auto found = watchers_.find(id);
-  if (found == watchers_.end()) return;
-  auto& list = found->second;
+  const auto found = watched_.find(id);
+  if (found == watched_.end()) return;
+  auto& list = found->second.watchers;
   list.erase(std::remove_if(list.begin(), list.end(),
                             [&](const auto& watcher) {
                               const std::shared_ptr<Subscription> alive = watcher.lock();
                               return alive == nullptr || alive.get() == &subscription;
                             }),
              list.end());
-  if (list.empty()) watchers_.erase(found);
+  if (list.empty()) watched_.erase(found);
 }
 
 size_t EventFeed::watchers() const {
   size_t count = 0;
   absl::MutexLock lock(&mutex_);
-  for (const auto& [id, list] : watchers_) count += list.size();
+  for (const auto& [id, watched] : watched_) count += watched.watchers.size();
   return count;
 }
 
-std::vector<std::shared_ptr<Subscription>> EventFeed::WatchersOf(const std::string& id, bool last) {
+std::vector<std::shared_ptr<Subscription>> EventFeed::WatchersOf(const sassay::v1::Event& event) {
   std::vector<std::shared_ptr<Subscription>> alive;
   absl::MutexLock lock(&mutex_);
-  const auto found = watchers_.find(id);
-  if (found == watchers_.end()) return alive;
-  for (const std::weak_ptr<Subscription>& watcher : found->second) {
+  const auto found = watched_.find(event.submission_id());
+  if (found == watched_.end()) return alive;
+  for (const std::weak_ptr<Subscription>& watcher : found->second.watchers) {
     if (std::shared_ptr<Subscription> subscription = watcher.lock()) alive.push_back(std::move(subscription));
   }
-  if (last || alive.empty()) watchers_.erase(found);
+  found->second.told = std::max(found->second.told, event.sequence());
+  if (event.last() || alive.empty()) watched_.erase(found);
   return alive;
 }
 
 void EventFeed::Publish(const sassay::v1::Event& event) {
-  const auto watchers = WatchersOf(event.submission_id(), event.last());
+  const auto watchers = WatchersOf(event);
   if (watchers.empty()) return;
   const auto shared = std::make_shared<const sassay::v1::Event>(event);
   for (const std::shared_ptr<Subscription>& watcher : watchers) watcher->Offer(shared);
+}
+
+absl::optional<uint64_t> EventFeed::ToldOf(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = watched_.find(id);
+  return found == watched_.end() ? absl::nullopt : absl::make_optional(found->second.told);
+}
+
+std::vector<std::string> EventFeed::WatchedIds() {
+  std::vector<std::string> ids;
+  absl::MutexLock lock(&mutex_);
+  for (auto watched = watched_.begin(); watched != watched_.end();) {
+    DropExpired(watched->second.watchers);
+    if (watched->second.watchers.empty()) {
+      watched = watched_.erase(watched);
+    } else {
+      ids.push_back((watched++)->first);
+    }
+  }
+  return ids;
+}
+
+absl::Status EventFeed::LookAt(const std::string& id) {
+  for (;;) {
+    const absl::optional<uint64_t> told = ToldOf(id);
+    if (!told.has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::vector<sassay::v1::Event> page,
+                     store_.Events(id, *told, static_cast<int>(kPageEvents)));
+    for (const sassay::v1::Event& event : page) Publish(event);
+    if (page.size() < kPageEvents) return absl::OkStatus();
+  }
+}
+
+absl::Status EventFeed::Look(const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) RETURN_IF_ERROR(LookAt(id));
+  return absl::OkStatus();
+}
+
+absl::Status EventFeed::LookAtAll() {
+  const std::vector<std::string> ids = WatchedIds();
+  for (size_t begin = 0; begin < ids.size(); begin += kProgressAtOnce) {
+    const std::vector<std::string> some(
+        ids.begin() + static_cast<std::ptrdiff_t>(begin),
+        ids.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kProgressAtOnce, ids.size())));
+    ASSIGN_OR_RETURN(const std::vector<store::ProgressOf> progress, store_.Progress(some));
+    for (const store::ProgressOf& each : progress) {
+      if (each.last_sequence > ToldOf(each.id).value_or(each.last_sequence)) RETURN_IF_ERROR(LookAt(each.id));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace sassay::queue

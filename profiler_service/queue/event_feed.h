@@ -83,12 +83,27 @@ class EventFeed {
   // Tells the watchers. Call after the event is durable, in the order of the sequence.
   void Publish(const sassay::v1::Event& event) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Tells the watchers what other processes have written about those of `ids` that are watched, or about all that is.
+  // Errors: those of Store::Events and Store::Progress; whoever calls again finds the rest.
+  absl::Status Look(const std::vector<std::string>& ids) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status LookAtAll() ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
-  std::vector<std::shared_ptr<Subscription>> WatchersOf(const std::string& id, bool last) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A submission that is watched.
+  struct Watched {
+    std::vector<std::weak_ptr<Subscription>> watchers;
+    uint64_t told = 0;  // the last event that they were told of, or that the first of them knew
+  };
+
+  std::vector<std::shared_ptr<Subscription>> WatchersOf(const sassay::v1::Event& event) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status LookAt(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The last event that its watchers were told of; nothing if it has none.
+  absl::optional<uint64_t> ToldOf(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::string> WatchedIds() ABSL_LOCKS_EXCLUDED(mutex_);
 
   store::Store& store_;
   mutable absl::Mutex mutex_;
-  std::unordered_map<std::string, std::vector<std::weak_ptr<Subscription>>> watchers_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Watched> watched_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace sassay::queue

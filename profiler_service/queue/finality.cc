@@ -20,9 +20,11 @@ constexpr absl::Duration kAhead = absl::Milliseconds(500);
 Finality::Finality(Clocks clocks, Settle settle)
     : clocks_(std::move(clocks)), settle_(std::move(settle)), started_(clocks_.steady()) {}
 
-absl::Status Finality::Start(store::Store& store) {
+absl::Status Finality::Start(store::Store& store, const std::function<bool(absl::string_view gpu)>& mine) {
   ASSIGN_OR_RETURN(const std::vector<Provisional> open, store.Provisionals());
-  for (const Provisional& timing : open) Retry(timing);
+  for (const Provisional& timing : open) {
+    if (mine(timing.gpu)) Retry(timing);
+  }
   return absl::OkStatus();
 }
 

@@ -53,8 +53,8 @@ class Finality {
 
   Finality(Clocks clocks, Settle settle);
 
-  // Takes over what was open when the service ended; the monitor has kSilence to speak again.
-  absl::Status Start(store::Store& store);
+  // Takes over what was open when the service ended, on GPUs that are `mine`; the monitor has kSilence to speak again.
+  absl::Status Start(store::Store& store, const std::function<bool(absl::string_view gpu)>& mine);
 
   // The monitor's word: settles what its watermarks have passed.
   void Report(const sassay::v1::ReportHealthRequest& report) ABSL_LOCKS_EXCLUDED(mutex_);

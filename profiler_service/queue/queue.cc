@@ -23,6 +23,8 @@ using sassay::v1::Verdict;
 
 constexpr int kEventsOfASubmission = 1000;
 constexpr absl::Duration kBackOff = absl::Milliseconds(500);
+// On a shared store: of workers that look for work at once.
+constexpr uint64_t kMostTries = 8;
 
 absl::StatusOr<absl::Duration> DeadlineOf(const google::protobuf::Duration* given, absl::string_view field,
                                           absl::Duration fallback, absl::Duration limit) {
@@ -40,7 +42,7 @@ Queue::Queue(store::Store& store, QueueOptions options, QueueHooks hooks)
     : store_(store),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
-      owner_(absl::StrCat(getpid(), "-", RandomHex(8))),
+      owner_(absl::StrCat(options_.owner_prefix, getpid(), "-", RandomHex(8))),
       feed_(store),
       finality_({options_.now, options_.steady}, [this](const store::Provisional& timing, absl::string_view warning) {
         SettleTiming(timing, warning);
@@ -48,6 +50,7 @@ Queue::Queue(store::Store& store, QueueOptions options, QueueHooks hooks)
 
 Queue::~Queue() {
   Stop();
+  follower_.reset();
   if (timekeeper_.joinable()) timekeeper_.join();
   // Answers come in order: after the first, what was posted has been answered; after the second, what those answers
   // have posted (SettleTiming). Then no callback that knows us is left.
@@ -57,13 +60,19 @@ Queue::~Queue() {
 absl::Status Queue::Start(PreviousProcess previous) {
   const bool crashed = previous == PreviousProcess::kCrashed;
   const char* reason = crashed ? "the process that ran it crashed" : "the process that ran it was killed";
-  ASSIGN_OR_RETURN(const std::vector<store::Lease> orphans, store_.LeasesExpiredBy(absl::InfiniteFuture()));
+  ASSIGN_OR_RETURN(std::vector<store::Lease> orphans, store_.LeasesExpiredBy(absl::InfiniteFuture()));
+  orphans.erase(std::remove_if(orphans.begin(), orphans.end(),
+                               [this](const store::Lease& lease) { return !IsPredecessors(lease); }),
+                orphans.end());
   for (const store::Lease& orphan : orphans) {
     RETURN_IF_ERROR(TakeBack(orphan, reason, crashed ? store::Ended::kCrashed : store::Ended::kKilled));
   }
   if (!orphans.empty())
     spdlog::info("recovered {} submissions that were running when the service ended", orphans.size());
-  RETURN_IF_ERROR(finality_.Start(store_));
+  RETURN_IF_ERROR(finality_.Start(store_, [this](absl::string_view gpu) { return IsMine(gpu); }));
+  if (store_.shared()) {
+    follower_ = std::make_unique<Follower>(store_, [this](const store::Changes& changes) { Follow(changes); });
+  }
   ASSIGN_OR_RETURN(const store::Depths depths, store_.CountDepths());
   OfferWork(depths.queued);
   timekeeper_ = std::thread([this] { KeepTime(); });
@@ -167,6 +176,7 @@ void Queue::Publish(const absl::StatusOr<Event>& event) {
 void Queue::OfferWork(uint64_t count) {
   absl::MutexLock lock(&mutex_);
   offers_ += count;
+  if (store_.shared()) offers_ = std::min(offers_, kMostTries);
 }
 
 bool Queue::TakeOffer() {
@@ -238,7 +248,10 @@ std::shared_ptr<RunningJob> Queue::Next() {
   while (TakeOffer()) {
     absl::StatusOr<std::shared_ptr<RunningJob>> job = Acquire();
     Acquired();
-    if (job.ok() && *job != nullptr) return *std::move(job);
+    if (job.ok() && *job != nullptr) {
+      if (store_.shared()) OfferWork(2);  // where one was, more may be
+      return *std::move(job);
+    }
     if (job.ok()) continue;
     spdlog::error("cannot lease a submission, trying again: {}", job.status().ToString());
     hooks_.store_failed();
@@ -350,6 +363,8 @@ void Queue::Conclude(RunningJob& job, Verdict verdict) {
     settled = Settle(job, complete, given_up);
   }
   if (!settled.ok()) spdlog::warn("attempt {} of {} publishes nothing: {}", complete.attempt(), id, settled.ToString());
+  // What nobody could run while this place was taken may wait still.
+  if (store_.shared()) OfferWork(1);
   absl::MutexLock lock(&mutex_);
   const auto registered = running_.find(id);
   if (registered != running_.end() && registered->second.get() == &job) running_.erase(registered);
@@ -405,6 +420,8 @@ absl::Status Queue::RecordIncident(const sassay::v1::Incident& incident) {
   incidents_.Ring();
   return absl::OkStatus();
 }
+
+std::shared_ptr<Bell::Ear> Queue::OnHolds(std::function<void()> on_ring) { return holds_.Listen(std::move(on_ring)); }
 
 std::shared_ptr<Bell::Ear> Queue::OnIncidents(std::function<void()> on_ring) {
   return incidents_.Listen(std::move(on_ring));

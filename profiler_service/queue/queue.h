@@ -27,6 +27,7 @@
 #include "profiler_service/queue/bell.h"
 #include "profiler_service/queue/event_feed.h"
 #include "profiler_service/queue/finality.h"
+#include "profiler_service/queue/follower.h"
 #include "profiler_service/queue/running_job.h"
 #include "profiler_service/store/store.h"
 #include "sassay/v1/control.pb.h"
@@ -54,6 +55,12 @@ struct QueueOptions {
   absl::Duration max_open_window = absl::Minutes(15);
   // What this process can run, where it says; its owner is the queue's own.
   store::Asker asker{""};
+  // On a shared store: what the owners of this process's leases, and of its predecessors', begin with; nobody else's
+  // do. Empty: what a predecessor left is taken back when it expires, as everybody's.
+  std::string owner_prefix;
+  // On a shared store: whether a GPU is one of this process. What is said about others' is their processes' to look
+  // after. Empty: all are.
+  std::function<bool(absl::string_view gpu)> mine;
   // Time of day, and time for waiting on the monitor; tests bring their own.
   std::function<absl::Time()> now = absl::Now;
   std::function<absl::Time()> steady = SteadyNow;
@@ -78,14 +85,18 @@ struct QueueHooks {
 absl::Status CheckRequest(const sassay::v1::ProfileRequest& request);
 
 // Thread-safe. Life cycle: construct, Start (recovers what a dead process left), …, Stop, destroy; `store` outlives it.
+//
+// Where other processes use the same store (Store::shared), watchers and listeners here are told of what is written
+// there, as soon as the store tells of it; and what was decided there is obeyed by what runs here.
 class Queue {
  public:
   Queue(store::Store& store, QueueOptions options, QueueHooks hooks = {});
   // Stops. No call may be under way on another thread; what was posted to the store is waited for.
   ~Queue();
 
-  // Takes back the leases of the process that used this store before, then keeps time on a thread of its own. Call
-  // once, before Next.
+  // Takes back the leases of the process that used this store before, then keeps time on a thread of its own. Of a
+  // shared store those of its predecessor, where it knows them (owner_prefix), and else what has expired. Call once,
+  // before Next.
   absl::Status Start(PreviousProcess previous = PreviousProcess::kEndedOrWasKilled);
   // No more work is handed out; Next returns nothing. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -145,6 +156,9 @@ class Queue {
   // Rings after each exclusion, of whichever tenant; Store::ExcludedSince tells which.
   std::shared_ptr<Bell::Ear> OnExclusions(std::function<void()> on_ring);
 
+  // Rings when holds may have changed by another process; Store::Holds tells which there are.
+  std::shared_ptr<Bell::Ear> OnHolds(std::function<void()> on_ring);
+
   // What the timekeeper does: renews leases, takes back expired ones, ends what waited too long. Public for tests,
   // which bring their own clock.
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -152,6 +166,7 @@ class Queue {
  private:
   absl::StatusOr<store::NewSubmission> Prepare(const std::string& tenant,
                                                const sassay::v1::ProfileRequest& request) const;
+  // `count` submissions more may wait. On a shared store nobody knows how many: as long as one is found, others look.
   void OfferWork(uint64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WorkOrStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || (offers_ > 0 && running_.size() + acquiring_ < room_);
@@ -180,6 +195,15 @@ class Queue {
   void SettleTiming(const store::Provisional& timing, absl::string_view warning);
   sassay::v1::Verdict Complete(const RunningJob& job, sassay::v1::Verdict verdict) const;
 
+  // Where others use the store: in queue_follow.cc.
+  bool IsPredecessors(const store::Lease& lease) const;
+  bool IsMine(absl::string_view gpu) const { return !options_.mine || options_.mine(gpu); }
+  void Follow(const store::Changes& changes);
+  bool RunsOneOf(const std::vector<std::string>& ids) const ABSL_LOCKS_EXCLUDED(mutex_);
+  void LookForExclusions();
+  static void RingIfNew(const absl::StatusOr<uint64_t>& last, uint64_t& known, Bell& bell);
+  void SettleWhatWasLeftBehind();
+
   absl::Status TakeBack(const store::Lease& lease, absl::string_view reason, store::Ended ended);
   void RenewLeases() ABSL_LOCKS_EXCLUDED(mutex_);
   void TakeBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -197,6 +221,10 @@ class Queue {
   EventFeed feed_;
   Bell exclusions_;
   Bell incidents_;
+  Bell holds_;
+  // The newest of which the follower, on whose thread these are used, has rung.
+  uint64_t exclusion_place_ = 0;
+  uint64_t incident_place_ = 0;
   Finality finality_;
 
   mutable absl::Mutex mutex_;
@@ -215,6 +243,7 @@ class Queue {
   absl::Time earliest_noted_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   std::unordered_map<std::string, std::shared_ptr<RunningJob>> running_ ABSL_GUARDED_BY(mutex_);
   std::thread timekeeper_;
+  std::unique_ptr<Follower> follower_;  // of a shared store
 };
 
 }  // namespace sassay::queue

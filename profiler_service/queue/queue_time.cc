@@ -111,6 +111,7 @@ void Queue::CloseForgottenWindows() {
   const auto windows = store_.OpenWindows();
   if (!windows.ok()) return;
   for (const store::BadWindow& window : *windows) {
+    if (!IsMine(window.gpu)) continue;
     const absl::Duration lasted = std::min(finality_.unblamed(window.gpu), options_.now() - window.from);
     if (lasted >= options_.max_open_window) CloseWindow(window);
   }
@@ -133,6 +134,9 @@ void Queue::Tick() {
   EndOverdue();
   CloseForgottenWindows();
   finality_.Tick();
+  if (!store_.shared()) return;
+  SettleWhatWasLeftBehind();
+  OfferWork(1);  // who may run what changes as nodes come and go
 }
 
 absl::Duration Queue::UntilNextTick() {
@@ -149,12 +153,16 @@ void Queue::NoteDeadline(absl::Time deadline) {
 
 void Queue::KeepTime() {
   while (!stopping()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      earliest_noted_ = absl::InfiniteFuture();
+    }
     Tick();
     const absl::Duration until_deadline = UntilNextTick();
     absl::MutexLock lock(&mutex_);
-    // What was noted since the store was asked is not in its answer.
+    // What was noted meanwhile may not be in the store's answer.
     const absl::Time now = options_.now();
-    next_tick_ = std::min(now + until_deadline, std::exchange(earliest_noted_, absl::InfiniteFuture()));
+    next_tick_ = std::min(now + until_deadline, earliest_noted_);
     if (!stopping_ && next_tick_ > now) timer_.WaitWithTimeout(&mutex_, next_tick_ - now);
   }
 }

@@ -19,33 +19,41 @@ struct Changes {
   // Anything may have changed: notifications may have been lost, there were too many to list, or it is time to look in
   // any case (5 s after the last time). Store::Progress answers for many submissions at once what became of them.
   bool everything = false;
-  bool work = false;        // a submission waits that did not before: Acquire may have something
-  bool holds = false;       // see Store::Holds
-  bool exclusions = false;  // see Store::ExcludedSince, OpenWindows
-  bool incidents = false;   // see Store::IncidentsSince
-  // Each once: they have new events, or were asked to stop while they run (Store::Renew says so).
-  std::vector<std::string> submissions;
+  bool work = false;                     // a submission waits that did not before: Acquire may have something
+  bool holds = false;                    // see Store::Holds
+  bool exclusions = false;               // see Store::ExcludedSince, OpenWindows
+  bool incidents = false;                // see Store::IncidentsSince
+  std::vector<std::string> submissions;  // each once: they have new events
+  std::vector<std::string> cancelling;   // each once: asked to stop while they run; Store::Renew says so
 
   // More than this is found faster by looking at all that one watches: they become `everything`.
   static constexpr size_t kMostSubmissions = 1000;
 
-  // Adds what `more` says; submissions stay unique.
+  // Adds what `more` says; ids stay unique.
   void Add(const Changes& more) {
     everything |= more.everything;
     work |= more.work;
     holds |= more.holds;
     exclusions |= more.exclusions;
     incidents |= more.incidents;
-    for (const std::string& id : more.submissions) {
-      const auto same = std::find(submissions.rbegin(), submissions.rend(), id);
-      if (same == submissions.rend()) submissions.push_back(id);
-    }
-    if (submissions.size() <= kMostSubmissions) return;
+    AddOnce(more.submissions, submissions);
+    AddOnce(more.cancelling, cancelling);
+    if (submissions.size() + cancelling.size() <= kMostSubmissions) return;
     submissions.clear();
+    cancelling.clear();
     everything = true;
   }
 
-  bool empty() const { return !everything && !work && !holds && !exclusions && !incidents && submissions.empty(); }
+  bool empty() const {
+    return !everything && !work && !holds && !exclusions && !incidents && submissions.empty() && cancelling.empty();
+  }
+
+ private:
+  static void AddOnce(const std::vector<std::string>& more, std::vector<std::string>& ids) {
+    for (const std::string& id : more) {
+      if (std::find(ids.rbegin(), ids.rend(), id) == ids.rend()) ids.push_back(id);
+    }
+  }
 };
 
 // Whose changes are told. A front end's nodes write through the front end: there, parts of one process have to hear of

@@ -26,7 +26,10 @@ std::string EncodeChanges(const Changes& changes) {
                             {"x", changes.exclusions},
                             {"i", changes.incidents},
                             {"e", changes.everything}};
-  if (!changes.everything) payload["s"] = changes.submissions;
+  if (!changes.everything) {
+    payload["s"] = changes.submissions;
+    payload["c"] = changes.cancelling;
+  }
   std::string text = payload.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.size() <= kLongestPayload ? text : R"({"e":true})";
 }
@@ -47,11 +50,15 @@ Changes DecodeChanges(absl::string_view payload) {
   changes.holds = says("h");
   changes.exclusions = says("x");
   changes.incidents = says("i");
-  const auto submissions = parsed.find("s");
-  if (submissions == parsed.end() || !submissions->is_array()) return changes;
-  for (const auto& id : *submissions) {
-    if (id.is_string()) changes.submissions.push_back(id.get<std::string>());
-  }
+  const auto ids = [&](const char* key, std::vector<std::string>& into) {
+    const auto found = parsed.find(key);
+    if (found == parsed.end() || !found->is_array()) return;
+    for (const auto& id : *found) {
+      if (id.is_string()) into.push_back(id.get<std::string>());
+    }
+  };
+  ids("s", changes.submissions);
+  ids("c", changes.cancelling);
   return changes;
 }
 

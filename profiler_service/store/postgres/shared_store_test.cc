@@ -271,6 +271,7 @@ class Ear {
     heard_.exclusions |= changes.exclusions;
     heard_.incidents |= changes.incidents;
     heard_.submissions.insert(heard_.submissions.end(), changes.submissions.begin(), changes.submissions.end());
+    heard_.cancelling.insert(heard_.cancelling.end(), changes.cancelling.begin(), changes.cancelling.end());
   }
 
   absl::Mutex mutex_;
@@ -295,7 +296,8 @@ TEST(SharedStore, OthersHearOfEveryKindOfChangeAndTheOneThatMadeItDoesNot) {
   EXPECT_TRUE(other.WaitFor([](const Changes& heard) { return heard.submissions.size() == 1; }));
   EXPECT_EQ(other.heard().submissions.front(), "s");
   ASSERT_TRUE(CancelIn(*stores[0], "ann", "s").ok());
-  EXPECT_TRUE(other.WaitFor([](const Changes& heard) { return heard.submissions.size() == 2; }));
+  EXPECT_TRUE(other.WaitFor([](const Changes& heard) { return heard.cancelling.size() == 1; }));
+  EXPECT_EQ(other.heard().submissions.size(), 1u);
   ASSERT_TRUE(stores[0]->PlaceHold({"g", "operator", sassay::v1::GPU_STATE_PAUSED, "", "", kNow, "root"}).ok());
   EXPECT_TRUE(other.WaitFor([](const Changes& heard) { return heard.holds; }));
   ASSERT_TRUE(stores[0]->RecordIncident({}).ok());

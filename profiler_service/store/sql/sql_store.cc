@@ -141,7 +141,8 @@ void SqlStore::Cancel(absl::string_view tenant, absl::string_view id, Verdict ve
                       verdict = std::move(verdict)](Db& db) { return sql::Cancel(db, tenant, id, verdict); },
                      On(id), std::move(done),
                      [id = std::string(id)](const Cancellation& cancellation, Changes& changes) {
-                       if (cancellation.state != State::kFinished) changes.submissions.push_back(id);
+                       if (cancellation.state == State::kQueued) changes.submissions.push_back(id);
+                       if (cancellation.state == State::kLeased) changes.cancelling.push_back(id);
                      });
 }
 

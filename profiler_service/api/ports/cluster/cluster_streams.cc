@@ -53,7 +53,7 @@ class HintStream : public ManagedStream<grpc::ServerWriteReactor<WatchResponse>>
       next_.set_work(next_.work() || changes.work);
       next_.set_holds(next_.holds() || changes.holds);
       next_.set_windows(next_.windows() || changes.exclusions);
-      for (std::string& id : held_.Of(node_, changes.submissions)) AddOnce(std::move(id));
+      for (std::string& id : held_.Of(node_, changes.cancelling)) AddOnce(std::move(id));
     }
     Pump();
   }

@@ -263,7 +263,7 @@ TEST_F(RemoteStoreTest, TellsOfWorkAndOfItsOwnCancellations) {
     absl::MutexLock lock(&mutex);
     begun |= changes.everything;
     work |= changes.work;
-    ids.insert(ids.end(), changes.submissions.begin(), changes.submissions.end());
+    ids.insert(ids.end(), changes.cancelling.begin(), changes.cancelling.end());
   });
   const auto wait = [&](const std::function<bool()>& until) {
     absl::MutexLock lock(&mutex);

@@ -1,0 +1,66 @@
+// What the queue does where other processes use the same store: whoever is attached here hears of what runs elsewhere,
+// and what runs here hears of what was decided elsewhere.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "common/base/status_macros.h"
+#include "profiler_service/queue/queue.h"
+#include "spdlog/spdlog.h"
+
+namespace sassay::queue {
+namespace {
+
+// A process settles its own timings within Finality::kPatience; what is older was left behind by one that is gone.
+const absl::Duration kLeftBehind = 2 * Finality::kPatience;
+
+}  // namespace
+
+bool Queue::IsPredecessors(const store::Lease& lease) const {
+  if (!store_.shared()) return true;
+  return !options_.owner_prefix.empty() && absl::StartsWith(lease.owner, options_.owner_prefix);
+}
+
+void Queue::Follow(const store::Changes& changes) {
+  if (changes.work || changes.everything) OfferWork(1);
+  const absl::Status looked = changes.everything ? feed_.LookAtAll() : feed_.Look(changes.submissions);
+  if (!looked.ok()) spdlog::warn("cannot read what other processes wrote, looking again soon: {}", looked.ToString());
+  if (changes.holds || changes.everything) holds_.Ring();
+  if (changes.exclusions || changes.everything) LookForExclusions();
+  if (changes.incidents || changes.everything) RingIfNew(store_.LastIncident(), incident_place_, incidents_);
+  if (changes.everything || RunsOneOf(changes.cancelling)) NoteDeadline(absl::InfinitePast());
+}
+
+bool Queue::RunsOneOf(const std::vector<std::string>& ids) const {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(ids.begin(), ids.end(), [this](const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_.count(id) > 0;
+  });
+}
+
+void Queue::LookForExclusions() {
+  if (running() > 0) {
+    const auto windows = store_.OpenWindows();
+    if (windows.ok()) {
+      for (const store::BadWindow& window : *windows) InterruptIn(window);
+    }
+  }
+  RingIfNew(store_.LastExcluded(), exclusion_place_, exclusions_);
+}
+
+void Queue::RingIfNew(const absl::StatusOr<uint64_t>& last, uint64_t& known, Bell& bell) {
+  if (!last.ok() || *last == known) return;
+  known = *last;
+  bell.Ring();
+}
+
+void Queue::SettleWhatWasLeftBehind() {
+  if (!options_.mine) return;
+  const auto timings = store_.Provisionals();
+  if (!timings.ok()) return;
+  for (const store::Provisional& timing : *timings) {
+    if (IsMine(timing.gpu) || options_.now() - timing.ended_at < kLeftBehind) continue;
+    SettleTiming(timing, "its node ended before a reliability monitor had vouched for its GPU");
+  }
+}
+
+}  // namespace sassay::queue
