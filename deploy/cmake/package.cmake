@@ -34,8 +34,8 @@ install(FILES agent/capture/devices/device_table.json DESTINATION share/sassay/d
 # Made by deploy/package.sh; without them kernels of vendor libraries are known by name alone.
 install(DIRECTORY ${CMAKE_BINARY_DIR}/vendor_kernels DESTINATION share/sassay OPTIONAL FILES_MATCHING PATTERN *.list)
 # Not what deploy/compose/setup.sh has made here.
-install(DIRECTORY deploy/compose deploy/grafana deploy/kubernetes deploy/prometheus deploy/systemd DESTINATION share/sassay/deploy
-  PATTERN __pycache__ EXCLUDE PATTERN secrets EXCLUDE PATTERN state EXCLUDE PATTERN .env EXCLUDE PATTERN .gitignore EXCLUDE)
+install(DIRECTORY deploy/compose deploy/grafana deploy/kubernetes deploy/prometheus deploy/slurm deploy/systemd
+  DESTINATION share/sassay/deploy USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE PATTERN secrets EXCLUDE PATTERN state EXCLUDE PATTERN .env EXCLUDE PATTERN .gitignore EXCLUDE)
 install(FILES docs/metrics.md docs/operations.md docs/trust_model.md DESTINATION share/sassay/docs)
 install(DIRECTORY docs/cluster DESTINATION share/sassay/docs)
 install(DIRECTORY agent/examples DESTINATION share/sassay FILES_MATCHING PATTERN *.cu PATTERN *.py PATTERN *.cuh PATTERN *.md)
