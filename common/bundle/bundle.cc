@@ -4,17 +4,21 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/stubs/logging.h"
+#include "google/protobuf/wire_format_lite.h"
 
 namespace sassay {
 namespace {
 
 using sassay::v1::Bundle;
+
+constexpr uint32_t kMaxArchBytes = 16;
 
 const std::string& KeyOf(const v1::KernelFacts& kernel) { return kernel.symbol(); }
 const std::string& KeyOf(const v1::LaunchPlan& plan) { return plan.workload(); }
@@ -93,6 +97,26 @@ absl::StatusOr<Bundle> ParseBundle(absl::string_view untrusted, const BundleLimi
     return absl::InvalidArgumentError("bundle: its bytes are not canonical; write it with mini-ptx-agent");
   }
   return bundle;
+}
+
+absl::StatusOr<std::string> PeekArch(absl::string_view untrusted_beginning) {
+  using google::protobuf::internal::WireFormatLite;
+  constexpr auto kVarint = WireFormatLite::WIRETYPE_VARINT;
+  constexpr auto kBytes = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(untrusted_beginning.data()),
+                                            static_cast<int>(std::min(untrusted_beginning.size(), kPeekBytes)));
+  uint32_t format = 0, length = 0;
+  std::string source, arch;
+  const bool read =
+      in.ExpectTag(WireFormatLite::MakeTag(Bundle::kFormatVersionFieldNumber, kVarint)) && in.ReadVarint32(&format) &&
+      (!in.ExpectTag(WireFormatLite::MakeTag(Bundle::kSourceSha256FieldNumber, kBytes)) ||
+       (in.ReadVarint32(&length) && length <= kPeekBytes && in.ReadString(&source, static_cast<int>(length)))) &&
+      in.ExpectTag(WireFormatLite::MakeTag(Bundle::kCompilationFieldNumber, kBytes)) && in.ReadVarint32(&length) &&
+      in.ExpectTag(WireFormatLite::MakeTag(v1::Compilation::kArchFieldNumber, kBytes)) && in.ReadVarint32(&length) &&
+      length <= kMaxArchBytes && in.ReadString(&arch, static_cast<int>(length));
+  const auto plain = [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; };
+  if (read && std::all_of(arch.begin(), arch.end(), plain)) return arch;
+  return absl::InvalidArgumentError("bundle: its bytes do not begin as a bundle's; write it with mini-ptx-agent");
 }
 
 std::string BundleDigest(absl::string_view canonical_bytes) { return Sha256Hex(canonical_bytes); }

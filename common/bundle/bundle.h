@@ -3,6 +3,7 @@
 #ifndef SASSAY_COMMON_BUNDLE_BUNDLE_H_
 #define SASSAY_COMMON_BUNDLE_BUNDLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -31,6 +32,13 @@ absl::StatusOr<std::string> SerializeBundle(sassay::v1::Bundle bundle);
 // content, RESOURCE_EXHAUSTED past a limit; messages begin with the field's path. Says nothing about the *meaning* of
 // cubin or plans: that is admission's.
 absl::StatusOr<sassay::v1::Bundle> ParseBundle(absl::string_view untrusted, const BundleLimits& limits = {});
+
+// How many of a bundle's first bytes PeekArch needs.
+inline constexpr size_t kPeekBytes = 256;
+
+// For which architecture a bundle says that it was compiled, from its first bytes alone: canonical bytes begin with
+// that. INVALID_ARGUMENT if they do not; what else is wrong with it only ParseBundle and admission tell.
+absl::StatusOr<std::string> PeekArch(absl::string_view untrusted_beginning);
 
 // The bundle's address: SHA-256 of canonical bytes, lower-case hex.
 std::string BundleDigest(absl::string_view canonical_bytes);

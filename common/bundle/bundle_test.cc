@@ -99,6 +99,28 @@ TEST(Bundle, RefusesAnotherFormatVersion) {
   EXPECT_THAT(Error(bundle.SerializeAsString()), HasSubstr("format_version: 2"));
 }
 
+TEST(Bundle, ItsFirstBytesTellTheArchitecture) {
+  v1::Bundle bundle = Example();
+  bundle.set_cubin(std::string(1000, 'c'));
+  EXPECT_EQ(*PeekArch(*SerializeBundle(bundle)), "sm_90a");
+  bundle.set_source_sha256(std::string(32, '\x1a'));
+  const std::string bytes = *SerializeBundle(bundle);
+  EXPECT_EQ(*PeekArch(absl::string_view(bytes).substr(0, kPeekBytes)), "sm_90a");
+  for (size_t size = 0; size < 40; ++size) {
+    EXPECT_TRUE(absl::IsInvalidArgument(PeekArch(absl::string_view(bytes).substr(0, size)).status())) << size;
+  }
+  for (size_t at = 0; at < 60; ++at) {
+    std::string broken = bytes;
+    broken[at] = '\xff';
+    const auto arch = PeekArch(broken);  // says something else, or nothing; reads nowhere else
+    EXPECT_TRUE(arch.ok() || absl::IsInvalidArgument(arch.status()));
+  }
+  bundle.mutable_compilation()->set_arch("sm_90a; DROP TABLE");
+  EXPECT_FALSE(PeekArch(*SerializeBundle(bundle)).ok());
+  bundle.clear_compilation();
+  EXPECT_FALSE(PeekArch(*SerializeBundle(bundle)).ok());
+}
+
 TEST(Bundle, LimitsGiveResourceExhausted) {
   const std::string bytes = *SerializeBundle(Example());
   BundleLimits limits;

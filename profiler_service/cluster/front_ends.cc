@@ -113,6 +113,7 @@ absl::StatusOr<sassay::v1::RegisterResponse> FrontEnds::Register(absl::Time unti
   sassay::v1::RegisterRequest request;
   *request.mutable_node() = options_.node;
   *request.mutable_facts() = options_.facts;
+  request.set_predecessor(options_.predecessor);
   sassay::v1::RegisterResponse response;
   const auto attempt = [&](Stub& stub, grpc::ClientContext& context, bool) {
     SetTimestamp(options_.now(), *request.mutable_now());

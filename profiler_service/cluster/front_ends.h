@@ -28,6 +28,8 @@ struct FrontEndOptions {
   ConnectionOptions connection;        // token and TLS; `service` is not read
   sassay::v1::NodeId node;
   sassay::v1::NodeFacts facts;
+  // How the process that was this node before came to its end.
+  sassay::v1::Predecessor predecessor = sassay::v1::PREDECESSOR_UNSPECIFIED;
   absl::Duration call_timeout = absl::Seconds(5);  // of one try
   std::function<absl::Time()> now = absl::Now;     // time of day
 };

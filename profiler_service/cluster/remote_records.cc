@@ -170,6 +170,10 @@ void RemoteStore::Cancel(absl::string_view, absl::string_view, sassay::v1::Verdi
 void RemoteStore::FinishQueued(absl::string_view, sassay::v1::Verdict, store::Callback<Event> done) {
   done(NotHere("FinishQueued"));
 }
+absl::StatusOr<store::Submission> RemoteStore::Leased(const store::Lease&) { return NotHere("Leased"); }
+
+absl::StatusOr<absl::optional<store::Lease>> RemoteStore::LeaseOf(absl::string_view) { return NotHere("LeaseOf"); }
+
 absl::StatusOr<store::Submission> RemoteStore::Get(absl::string_view, absl::string_view) { return NotHere("Get"); }
 absl::StatusOr<std::vector<store::ProgressOf>> RemoteStore::Progress(const std::vector<std::string>&) {
   return NotHere("Progress");

@@ -73,11 +73,9 @@ void RemoteStore::ReadHints() {
 
 // ---- leases ----
 
-void RemoteStore::MakeAcquire(absl::Duration lease, absl::Time until,
+void RemoteStore::MakeAcquire(sassay::v1::AcquireRequest request, absl::Time until,
                               const store::Callback<absl::optional<Lease>>& done) {
-  sassay::v1::AcquireRequest request;
   request.set_number(next_number_);
-  request.set_lease_ns(Nanoseconds(lease));
   request.set_repeated(acquire_unsure_);
   sassay::v1::AcquireResponse response;
   const absl::Status status = front_ends_.Call(&Stub::Acquire, request, response, until);
@@ -90,10 +88,14 @@ void RemoteStore::MakeAcquire(absl::Duration lease, absl::Time until,
   done(absl::optional<Lease>(std::move(taken)));
 }
 
-void RemoteStore::Acquire(const store::Asker&, absl::Time now, absl::Time expires_at,
+void RemoteStore::Acquire(const store::Asker& asker, absl::Time now, absl::Time expires_at,
                           store::Callback<absl::optional<Lease>> done) {
+  sassay::v1::AcquireRequest request;
+  request.set_lease_ns(Nanoseconds(expires_at - now));
+  *request.mutable_models() = {asker.models.begin(), asker.models.end()};
+  *request.mutable_states() = {asker.states.begin(), asker.states.end()};
   writer_.Post(
-      0, [this, lease = expires_at - now, done](absl::Time until) { MakeAcquire(lease, until, done); }, done);
+      request.ByteSizeLong(), [this, request, done](absl::Time until) { MakeAcquire(request, until, done); }, done);
 }
 
 void RemoteStore::Append(const Lease& lease, Event event, store::Callback<Event> done) {

@@ -31,16 +31,18 @@ struct RemoteStoreOptions {
 // Thread-safe; `front_ends`, which is registered, outlives it.
 //
 // What differs from a database:
-//   - Who asks for work, and what it can run, the front end knows from its registration: an Asker is not read.
+//   - Who asks for work, and what it can run, the front end knows from its registration: of an Asker the models and
+//     states are read.
 //   - A lease's owner is a number; what it is at the front end (token, node, instance, number) nobody else can name.
 //   - Windows, provisional timings, holds and incidents are those of this node's GPUs. A hold of "all" GPUs is one of
 //     all of this node; what is held for the whole cluster has a holder that begins with "cluster " and is lifted at a
 //     front end.
 //   - Expired leases, queue deadlines and old verdicts are the front ends' to look after: LeasesExpiredBy and
 //     PastQueueDeadline have none, NextQueueDeadline never comes, Trim forgets nothing.
-//   - UNIMPLEMENTED, because a node has no clients and keeps no books: Submit, FindEarlier, Cancel, FinishQueued, Get,
-//     Progress, ExcludedSince, LastExcluded, AttemptsOn, AttemptsOf, Usage, AuditLog, PutNode, DropNode, Nodes,
-//     SetWeight.
+//   - UNIMPLEMENTED, because a node has no clients and keeps no books: Submit, FindEarlier, Cancel, FinishQueued,
+//   Leased,
+//     LeaseOf, Get, Progress, ExcludedSince, LastExcluded, AttemptsOn, AttemptsOf, Usage, AuditLog, PutNode, DropNode,
+//     Nodes, SetWeight.
 //   - Events are those of submissions whose lease is held here; of any other FAILED_PRECONDITION.
 //   - An audit record whose answer was lost may stand twice.
 // UNAVAILABLE does not say that nothing was changed. Whoever makes the same write again is answered as the first time,
@@ -72,6 +74,8 @@ class RemoteStore : public store::Store {
   absl::StatusOr<std::vector<store::Submission>> PastQueueDeadline(absl::Time now, int limit) override;
   absl::StatusOr<absl::Time> NextQueueDeadline() override;
   absl::StatusOr<std::vector<store::Lease>> LeasesExpiredBy(absl::Time now) override;
+  absl::StatusOr<store::Submission> Leased(const store::Lease& lease) override;
+  absl::StatusOr<absl::optional<store::Lease>> LeaseOf(absl::string_view owner) override;
   absl::StatusOr<store::Submission> Get(absl::string_view tenant, absl::string_view id) override;
   absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) override;
   absl::StatusOr<std::vector<store::ProgressOf>> Progress(const std::vector<std::string>& ids) override;
@@ -117,7 +121,8 @@ class RemoteStore : public store::Store {
   absl::Status Ask(FrontEnds::Method<Request, Response> method, const Request& request, Response& response) {
     return front_ends_.Call(method, request, response, SteadyNow() + options_.patience);
   }
-  void MakeAcquire(absl::Duration lease, absl::Time until, const store::Callback<absl::optional<store::Lease>>& done);
+  void MakeAcquire(sassay::v1::AcquireRequest request, absl::Time until,
+                   const store::Callback<absl::optional<store::Lease>>& done);
   void ReadHints();
   void Hear(const sassay::v1::WatchResponse& hint);
 

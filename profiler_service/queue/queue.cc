@@ -58,17 +58,7 @@ Queue::~Queue() {
 }
 
 absl::Status Queue::Start(PreviousProcess previous) {
-  const bool crashed = previous == PreviousProcess::kCrashed;
-  const char* reason = crashed ? "the process that ran it crashed" : "the process that ran it was killed";
-  ASSIGN_OR_RETURN(std::vector<store::Lease> orphans, store_.LeasesExpiredBy(absl::InfiniteFuture()));
-  orphans.erase(std::remove_if(orphans.begin(), orphans.end(),
-                               [this](const store::Lease& lease) { return !IsPredecessors(lease); }),
-                orphans.end());
-  for (const store::Lease& orphan : orphans) {
-    RETURN_IF_ERROR(TakeBack(orphan, reason, crashed ? store::Ended::kCrashed : store::Ended::kKilled));
-  }
-  if (!orphans.empty())
-    spdlog::info("recovered {} submissions that were running when the service ended", orphans.size());
+  RETURN_IF_ERROR(TakeBackPredecessors(previous));
   RETURN_IF_ERROR(finality_.Start(store_, [this](absl::string_view gpu) { return IsMine(gpu); }));
   if (store_.shared()) {
     follower_ = std::make_unique<Follower>(store_, [this](const store::Changes& changes) { Follow(changes); });
@@ -215,6 +205,7 @@ std::shared_ptr<RunningJob> Queue::Register(store::Lease lease) {
 
 store::Asker Queue::Asker() const {
   store::Asker asker = options_.asker;
+  if (options_.free_models) asker.models = options_.free_models();
   asker.owner = owner_;
   absl::MutexLock lock(&mutex_);
   asker.states = states_;

@@ -55,6 +55,8 @@ struct QueueOptions {
   absl::Duration max_open_window = absl::Minutes(15);
   // What this process can run, where it says; its owner is the queue's own.
   store::Asker asker{""};
+  // Models of this process's GPUs that have a free place at present; empty: always those of `asker`.
+  std::function<std::vector<std::string>()> free_models;
   // On a shared store: what the owners of this process's leases, and of its predecessors', begin with; nobody else's
   // do. Empty: what a predecessor left is taken back when it expires, as everybody's.
   std::string owner_prefix;
@@ -98,6 +100,9 @@ class Queue {
   // shared store those of its predecessor, where it knows them (owner_prefix), and else what has expired. Call once,
   // before Next.
   absl::Status Start(PreviousProcess previous = PreviousProcess::kEndedOrWasKilled);
+  // Takes back the leases of processes that have come to their end `how`: those whose owners begin with `prefix` and
+  // not with `but`, where that is given. How many.
+  absl::StatusOr<int> TakeBackOf(absl::string_view prefix, absl::string_view but, PreviousProcess how);
   // No more work is handed out; Next returns nothing. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -196,7 +201,7 @@ class Queue {
   sassay::v1::Verdict Complete(const RunningJob& job, sassay::v1::Verdict verdict) const;
 
   // Where others use the store: in queue_follow.cc.
-  bool IsPredecessors(const store::Lease& lease) const;
+  absl::Status TakeBackPredecessors(PreviousProcess previous);
   bool IsMine(absl::string_view gpu) const { return !options_.mine || options_.mine(gpu); }
   void Follow(const store::Changes& changes);
   bool RunsOneOf(const std::vector<std::string>& ids) const ABSL_LOCKS_EXCLUDED(mutex_);

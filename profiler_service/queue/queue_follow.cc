@@ -15,9 +15,26 @@ const absl::Duration kLeftBehind = 2 * Finality::kPatience;
 
 }  // namespace
 
-bool Queue::IsPredecessors(const store::Lease& lease) const {
-  if (!store_.shared()) return true;
-  return !options_.owner_prefix.empty() && absl::StartsWith(lease.owner, options_.owner_prefix);
+absl::StatusOr<int> Queue::TakeBackOf(absl::string_view prefix, absl::string_view but, PreviousProcess how) {
+  const bool crashed = how == PreviousProcess::kCrashed;
+  const char* reason = crashed ? "the process that ran it crashed" : "the process that ran it was killed";
+  ASSIGN_OR_RETURN(const std::vector<store::Lease> all, store_.LeasesExpiredBy(absl::InfiniteFuture()));
+  int count = 0;
+  for (const store::Lease& lease : all) {
+    if (!absl::StartsWith(lease.owner, prefix)) continue;
+    if (!but.empty() && absl::StartsWith(lease.owner, but)) continue;
+    RETURN_IF_ERROR(TakeBack(lease, reason, crashed ? store::Ended::kCrashed : store::Ended::kKilled));
+    ++count;
+  }
+  return count;
+}
+
+absl::Status Queue::TakeBackPredecessors(PreviousProcess previous) {
+  if (store_.shared() && options_.owner_prefix.empty()) return absl::OkStatus();
+  // A store of this process alone has no leases but its predecessors'.
+  ASSIGN_OR_RETURN(const int recovered, TakeBackOf(store_.shared() ? options_.owner_prefix : "", "", previous));
+  if (recovered > 0) spdlog::info("recovered {} submissions that were running when the service ended", recovered);
+  return absl::OkStatus();
 }
 
 void Queue::Follow(const store::Changes& changes) {

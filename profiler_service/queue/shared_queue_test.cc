@@ -255,6 +255,69 @@ TEST_P(SharedQueueTest, ARestartedProcessTakesBackWhatItsPredecessorRanAndKnowsH
   EXPECT_EQ(WaitForVerdict(*front_, "ann", others).attempt(), 1u);
 }
 
+// A candidate that takes its node with it does not go round for ever, whichever nodes it meets; who was killed from
+// outside, and what ran beside it, is not blamed.
+TEST_P(SharedQueueTest, WhatCrashesOneNodeAfterTheOtherEndsWithAVerdictAndOnlyCrashesCount) {
+  options_.max_losses = 4;
+  options_.asker.pools.front().gpus = 3;
+  options_.asker.pools.front().living = {"n1", "n2", "n3"};
+  front_ = Open(stores_.first(), options_);
+  const auto node = [&](const std::string& name, PreviousProcess previous = PreviousProcess::kEndedOrWasKilled) {
+    QueueOptions options = options_;
+    options.asker.node = name;
+    options.owner_prefix = name + "/";
+    return Open(stores_.second(), options, previous);
+  };
+  const auto state = [&](const std::string& id) { return stores_.first().Get("ann", id).value(); };
+  const auto takes = [&](Queue& queue, const std::string& id) {
+    const auto job = queue.Next();
+    EXPECT_EQ(job->lease().submission.id, id);
+    return job;
+  };
+  const auto refuses = [&](const std::string& name) {
+    store::Asker asker = options_.asker;
+    asker.owner = asker.node = name;
+    return !(*store::Await<absl::optional<store::Lease>>([&](store::Callback<absl::optional<store::Lease>> done) {
+              stores_.first().Acquire(asker, options_.now(), options_.now() + options_.lease, std::move(done));
+            })).has_value();
+  };
+  const std::string id = SubmitTo(*front_, "poison");
+  // Its node crashes, and says so when it is back.
+  takes(*node("n1"), id);
+  auto n1 = node("n1", PreviousProcess::kCrashed);
+  EXPECT_EQ(state(id).losses, 1u);
+  EXPECT_TRUE(refuses("n1")) << "others have not lost it yet";
+  // Somebody kills the next one; that says nothing about what ran there.
+  takes(*node("n2"), id);
+  auto n2 = node("n2", PreviousProcess::kEndedOrWasKilled);
+  EXPECT_EQ(state(id).losses, 1u);
+  // It falls silent, together with one that has done nothing.
+  takes(*n2, id);
+  const std::string bystander = SubmitTo(*front_, "bystander");
+  takes(*n2, bystander);
+  Advance(options_.lease);
+  front_->Tick();
+  EXPECT_EQ(state(id).losses, 2u);
+  EXPECT_EQ(state(bystander).losses, 1u) << "nobody knows which of the two it was";
+  const auto cleared = n1->Next();
+  ASSERT_EQ(cleared->lease().submission.id, bystander) << "n1 has lost the other one";
+  n1->Conclude(*cleared, CorrectVerdict());
+  EXPECT_EQ(WaitForVerdict(*front_, "ann", bystander).status(), sassay::v1::VERDICT_STATUS_CORRECT);
+  takes(*node("n3"), id);
+  Advance(options_.lease);
+  front_->Tick();
+  EXPECT_EQ(state(id).losses, 3u);
+  // Lost on three nodes: back to those, and no further one is risked.
+  EXPECT_TRUE(refuses("n4"));
+  takes(*n1, id);
+  Advance(options_.lease);
+  front_->Tick();
+  const Verdict verdict = WaitForVerdict(*front_, "ann", id);
+  EXPECT_EQ(verdict.status(), sassay::v1::VERDICT_STATUS_INFRA_ERROR);
+  EXPECT_THAT(verdict.reason(), HasSubstr("4 times in a row"));
+  EXPECT_EQ(verdict.attempt(), 5u);
+}
+
 TEST_P(SharedQueueTest, BellsRingForWhatIsWrittenElsewhere) {
   absl::Notification incident, exclusion, hold;
   std::atomic<bool> settled = false;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/api/ports/cluster/cluster_devices.h"
 #include "profiler_service/api/ports/control_port.h"
 #include "profiler_service/api/ports/incidents/operator_incidents.h"
 #include "spdlog/spdlog.h"
@@ -62,11 +63,13 @@ absl::StatusOr<size_t> ControlPort::NoteEndedQuarantines(const std::vector<sassa
 ServerUnaryReactor* ControlPort::ListGpus(CallbackServerContext* context, const sassay::v1::ListGpusRequest*,
                                           sassay::v1::ListGpusResponse* response) {
   const auto list = [this, response](const Caller&) {
+    const Nodes nodes = port_.nodes == nullptr ? Nodes() : port_.nodes->Known();
     std::map<std::string, uint32_t> running;
     for (const sassay::v1::GpuPulse& pulse : parts_.gpus.Pulses()) running[pulse.uuid()] = pulse.running();
     for (sassay::v1::Gpu& gpu : parts_.holds.List()) {
       gpu.set_running(running[gpu.uuid()]);
       AddHealth(port_.queue.finality(), gpu);
+      if (port_.nodes != nullptr) AddNode(nodes, gpu);
       *response->add_gpus() = std::move(gpu);
     }
     return absl::OkStatus();

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/bundle/bundle.h"
+#include "profiler_service/api/ports/cluster/cluster_devices.h"
 #include "profiler_service/api/ports/managed_stream.h"
 #include "profiler_service/api/ports/streams.h"
 
@@ -35,12 +37,14 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
     const absl::StatusOr<absl::optional<std::string>> earlier = port_.queue.FindEarlier(caller.tenant, request);
     if (!earlier.ok()) return Close(earlier.status());
     if (earlier->has_value()) return Follow(caller, **earlier, 0);
-    if (absl::Status status = Check(caller, request); !status.ok()) return Close(status);
-    port_.queue.Submit(
-        caller.tenant, request, [this, self = shared_from_this(), caller](absl::StatusOr<store::Submitted> submitted) {
-          if (!submitted.ok()) return Close(submitted.status());
-          port_.pool.Post(caller.tenant, [this, self, caller, id = submitted->id] { Follow(caller, id, 0); });
-        });
+    const absl::StatusOr<std::string> pool = Check(caller, request);
+    if (!pool.ok()) return Close(pool.status());
+    port_.queue.Submit(caller.tenant, request, *pool,
+                       [this, self = shared_from_this(), caller](absl::StatusOr<store::Submitted> submitted) {
+                         if (!submitted.ok()) return Close(submitted.status());
+                         port_.pool.Post(caller.tenant,
+                                         [this, self, caller, id = submitted->id] { Follow(caller, id, 0); });
+                       });
   }
 
   void Follow(const Caller& caller, const std::string& id, uint64_t after) {
@@ -59,15 +63,20 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
   }
 
  private:
-  absl::Status Check(const Caller& caller, const ProfileRequest& request) {
+  // The pool in which it waits.
+  absl::StatusOr<std::string> Check(const Caller& caller, const ProfileRequest& request) {
     if (!port_.submissions.Allow(caller.tenant)) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "more than ", port_.submissions.per_second(),
           " submissions a second; the limit is --max-submissions-per-second (per tenant); slow down and retry"));
     }
-    RETURN_IF_ERROR(CheckModel(port_.capabilities, request));
+    if (port_.nodes == nullptr) RETURN_IF_ERROR(CheckModel(port_.capabilities, request));
     RETURN_IF_ERROR(port_.catalog.Resolve(request.workload()).status());
-    return port_.blobs.Touch(caller.tenant, request.bundle_sha256(), absl::Now());
+    RETURN_IF_ERROR(port_.blobs.Touch(caller.tenant, request.bundle_sha256(), absl::Now()));
+    if (port_.nodes == nullptr) return std::string();  // all that waits here is for this process
+    ASSIGN_OR_RETURN(const std::string beginning,
+                     port_.blobs.Read(caller.tenant, request.bundle_sha256(), 0, kPeekBytes));
+    return PoolFor(beginning, request.gpu_model(), port_.capabilities, port_.nodes->Known());
   }
 
   // Writes what is there. Whoever finds the stream idle goes on; the subscription loses no wake-up because every claim

@@ -13,6 +13,7 @@
 #include "profiler_service/api/auth/tokens.h"
 #include "profiler_service/api/ports/io_pool.h"
 #include "profiler_service/api/ports/open_streams.h"
+#include "profiler_service/cluster/node_registry.h"
 #include "profiler_service/queue/queue.h"
 #include "profiler_service/store/blob_store.h"
 #include "profiler_service/store/store.h"
@@ -40,8 +41,9 @@ struct PortContext {
   IoPool& pool;
   IoPool& control_pool;  // for admins alone: no tenant's upload is ahead of PauseDispatch
   OpenStreams& streams;
-  std::function<void(absl::StatusCode)> refused;  // counts answers that are no OK
-  sassay::v1::GetCapabilitiesResponse capabilities;
+  std::function<void(absl::StatusCode)> refused;     // counts answers that are no OK
+  sassay::v1::GetCapabilitiesResponse capabilities;  // of this process alone
+  cluster::NodeRegistry* nodes = nullptr;            // null where no nodes are admitted
 };
 
 // Who is calling; UNAUTHENTICATED.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/api/ports/cluster/cluster_devices.h"
 #include "profiler_service/api/ports/streams.h"
 
 namespace sassay::api {
@@ -49,6 +50,7 @@ ServerUnaryReactor* ProfilerPort::GetCapabilities(CallbackServerContext* context
                                                   sassay::v1::GetCapabilitiesResponse* response) {
   return Answer(port_, *context, [&](const Caller&) {
     *response = port_.capabilities;
+    if (port_.nodes != nullptr) AddDevices(port_.nodes->Living(), *response);
     response->set_max_blob_bytes(port_.blobs.limits().max_blob_bytes);
     response->set_max_chunk_bytes(kMaxChunkBytes);
     return absl::OkStatus();

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,12 @@ class Gpus {
   // other GPU say. Idempotent.
   virtual absl::Status Close(absl::string_view gpu, absl::string_view why) = 0;
   virtual absl::Status Open(absl::string_view gpu) = 0;
+  // Models of GPUs that take jobs and have a free place, each once, sorted; of all GPUs where that is not known.
+  virtual std::vector<std::string> FreeModels() const {
+    std::set<std::string> models;
+    for (const sassay::v1::Gpu& gpu : List()) models.insert(gpu.model());
+    return {models.begin(), models.end()};
+  }
   // How many jobs there may be at once: places on GPUs that are open and work, and those that jobs still have on
   // others.
   virtual uint32_t open_seats() const = 0;

@@ -1,5 +1,7 @@
 #include "profiler_service/pipeline/lanes/lane_gpus.h"
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -39,6 +41,14 @@ absl::Status LaneGpus::Open(absl::string_view gpu) {
   ASSIGN_OR_RETURN(const size_t index, Find(gpu));
   lanes_.Open(index);
   return absl::OkStatus();
+}
+
+std::vector<std::string> LaneGpus::FreeModels() const {
+  std::set<std::string> models;
+  for (size_t index = 0; index < lanes_.size(); ++index) {
+    if (lanes_.has_room(index)) models.insert(lanes_.lane(index).device().model());
+  }
+  return {models.begin(), models.end()};
 }
 
 absl::StatusOr<uint32_t> LaneGpus::RestartWorkers(absl::string_view gpu, absl::string_view why) {

@@ -18,6 +18,7 @@ class LaneGpus : public Gpus {
   std::vector<sassay::v1::Gpu> List() const override;
   absl::Status Close(absl::string_view gpu, absl::string_view why) override;
   absl::Status Open(absl::string_view gpu) override;
+  std::vector<std::string> FreeModels() const override;
   uint32_t open_seats() const override { return lanes_.open_seats(); }
   void OnSeatsChange(std::function<void(uint32_t)> listener) override { lanes_.OnSeatsChange(std::move(listener)); }
   // The jobs are told before the first worker ends, so that none takes its end for the candidate's doing.

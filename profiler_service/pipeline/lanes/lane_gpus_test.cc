@@ -12,7 +12,9 @@
 namespace sassay::pipeline {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class LaneGpusTest : public testing::Test {
  protected:
@@ -63,6 +65,14 @@ TEST_F(LaneGpusTest, ClosingOneGpuLeavesTheOthersSeats) {
   ASSERT_TRUE(gpus_->Open("GPU-1").ok());
   EXPECT_EQ(told, 4u);
   gpus_->OnSeatsChange({});
+}
+
+TEST_F(LaneGpusTest, TheFreeModelsAreThoseOfGpusThatTakeAJobNow) {
+  EXPECT_THAT(gpus_->FreeModels(), ElementsAre("GPU"));
+  const Lanes::Seat one = Take(0), two = Take(0), three = Take(1);
+  EXPECT_THAT(gpus_->FreeModels(), ElementsAre("GPU")) << "one seat of the second is free";
+  ASSERT_TRUE(gpus_->Close("emulated:sm_90a#1", "hot").ok());
+  EXPECT_THAT(gpus_->FreeModels(), IsEmpty());
 }
 
 TEST_F(LaneGpusTest, JobsKnowThatTheirWorkersAreLostBeforeTheFirstOneEnds) {

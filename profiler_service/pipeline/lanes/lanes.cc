@@ -165,6 +165,11 @@ void Lanes::TellSeats() {
   if (listener_) listener_(open_seats());
 }
 
+bool Lanes::has_room(size_t index) const {
+  absl::MutexLock lock(&mutex_);
+  return Free(index);
+}
+
 int Lanes::jobs(size_t index) const {
   absl::MutexLock lock(&mutex_);
   return places_[index].jobs;

@@ -74,6 +74,8 @@ class Lanes {
   // A fresh runner did not come up there.
   void Sick(size_t index, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
   int jobs(size_t index) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // It takes jobs, and has a free seat.
+  bool has_room(size_t index) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A lane that is closed takes no further job; those that have a seat there go on. `why` is what jobs say that find no
   // other lane. Idempotent; the last `why` stands.

@@ -99,6 +99,21 @@ absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now) {
   }
 }
 
+absl::StatusOr<Submission> Leased(Db& db, const Lease& lease) {
+  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 1 AND epoch = ? AND owner = ?");
+  query.Bind(lease.submission.id).Bind(static_cast<int64_t>(lease.epoch)).Bind(lease.owner);
+  ASSIGN_OR_RETURN(const bool found, query.Step());
+  if (found) return ReadSubmission(query);
+  return absl::AbortedError(absl::StrCat("submission ", lease.submission.id, ": the lease with epoch ", lease.epoch,
+                                         " is lost, or is somebody else's"));
+}
+
+absl::StatusOr<absl::optional<Lease>> LeaseOf(Db& db, absl::string_view owner) {
+  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE state = 1 AND owner = ? LIMIT 1");
+  ASSIGN_OR_RETURN(const bool found, query.Bind(owner).Step());
+  return found ? absl::make_optional(ReadLease(query)) : absl::nullopt;
+}
+
 absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view id, uint64_t after, int limit) {
   Query query = db.Prepare(
       "SELECT event, sequence = last_sequence AND state = 2 AND NOT EXISTS (SELECT 1 FROM provisional WHERE "

@@ -235,6 +235,14 @@ absl::StatusOr<std::vector<Lease>> SqlStore::LeasesExpiredBy(absl::Time now) {
   return Read<std::vector<Lease>>([&](Db& db) { return sql::LeasesExpiredBy(db, now); });
 }
 
+absl::StatusOr<Submission> SqlStore::Leased(const Lease& lease) {
+  return Read<Submission>([&](Db& db) { return sql::Leased(db, lease); });
+}
+
+absl::StatusOr<absl::optional<Lease>> SqlStore::LeaseOf(absl::string_view owner) {
+  return Read<absl::optional<Lease>>([&](Db& db) { return sql::LeaseOf(db, owner); });
+}
+
 absl::StatusOr<Submission> SqlStore::Get(absl::string_view tenant, absl::string_view id) {
   return Read<Submission>([&](Db& db) { return sql::Get(db, tenant, id); });
 }

@@ -56,6 +56,34 @@ TEST_P(StoreConformance, InteractiveGoesBeforeBatchOfEverybody) {
   EXPECT_EQ(NextFor("me"), "b-inter");
 }
 
+TEST_P(StoreConformance, ALeaseIsFoundByWhatNamesItAsLongAsItIsHeld) {
+  const std::string id = Accept("ann", "r1");
+  Accept("ann", "r2");
+  Asker asker("me");
+  asker.node = "elsewhere";
+  const Lease lease = *AcquireAs(asker);
+  const absl::StatusOr<Submission> held = store_->Leased(lease);
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_EQ(held->id, id);
+  EXPECT_EQ(held->tenant, "ann");
+  EXPECT_EQ(held->request.request_id(), "r1");
+  const auto found = store_->LeaseOf("me");
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->submission.id, id);
+  EXPECT_EQ((*found)->epoch, lease.epoch);
+  EXPECT_EQ((*found)->expires_at, lease.expires_at);
+  EXPECT_FALSE(store_->LeaseOf("m")->has_value());
+  Lease another = lease;
+  another.epoch += 1;
+  EXPECT_TRUE(absl::IsAborted(store_->Leased(another).status()));
+  another = lease;
+  another.owner = "you";
+  EXPECT_TRUE(absl::IsAborted(store_->Leased(another).status()));
+  ASSERT_TRUE(Finish(lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+  EXPECT_TRUE(absl::IsAborted(store_->Leased(lease).status()));
+  EXPECT_FALSE(store_->LeaseOf("me")->has_value());
+}
+
 TEST_P(StoreConformance, GpuTimeGoesByWeightAndIsRemembered) {
   ASSERT_TRUE(store_->SetWeight("bob", 3).ok());
   for (int i = 0; i < 400; ++i) {

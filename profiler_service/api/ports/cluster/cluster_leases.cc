@@ -13,6 +13,7 @@
 #include "profiler_service/api/ports/cluster/cluster_port.h"
 #include "profiler_service/cluster/convert.h"
 #include "profiler_service/queue/bounded.h"
+#include "spdlog/spdlog.h"
 
 namespace sassay::api {
 namespace {
@@ -97,31 +98,30 @@ uint64_t GpusFor(const std::string& arch, const cluster::Node& node) {
 }  // namespace
 
 absl::StatusOr<absl::optional<Lease>> ClusterPort::TakenBefore(const std::string& owner, absl::Time expires_at) {
-  ASSIGN_OR_RETURN(const std::vector<Lease> leases, port_.store.LeasesExpiredBy(absl::InfiniteFuture()));
-  for (Lease lease : leases) {
-    if (lease.owner != owner) continue;
-    ASSIGN_OR_RETURN(const std::vector<store::Renewal> renewed, port_.store.Renew({lease}, expires_at));
-    if (renewed.front() == store::Renewal::kLost) continue;
-    lease.expires_at = expires_at;
-    return absl::optional<Lease>(std::move(lease));
-  }
-  return absl::optional<Lease>();
+  ASSIGN_OR_RETURN(absl::optional<Lease> lease, port_.store.LeaseOf(owner));
+  if (!lease.has_value()) return lease;
+  ASSIGN_OR_RETURN(const std::vector<store::Renewal> renewed, port_.store.Renew({*lease}, expires_at));
+  if (renewed.front() == store::Renewal::kLost) return absl::optional<Lease>();
+  lease->expires_at = expires_at;
+  return lease;
 }
 
 absl::StatusOr<store::Submission> ClusterPort::Leased(const NodeCaller& caller, const sassay::v1::LeaseId& id) {
-  const Lease wanted = caller.LeaseOf(id);
-  ASSIGN_OR_RETURN(const std::vector<Lease> leases, port_.store.LeasesExpiredBy(absl::InfiniteFuture()));
-  for (const Lease& lease : leases) {
-    const bool held = lease.submission.id == wanted.submission.id && lease.epoch == wanted.epoch;
-    if (held && lease.owner == wanted.owner) return lease.submission;
-  }
-  return absl::AbortedError(absl::StrCat("submission ", wanted.submission.id, ": the lease with epoch ", wanted.epoch,
-                                         " is lost, or is not this node's"));
+  return port_.store.Leased(caller.LeaseOf(id));
+}
+
+absl::Status ClusterPort::TakeBackOfPredecessor(const NodeCaller& caller, sassay::v1::Predecessor predecessor) {
+  if (predecessor == sassay::v1::PREDECESSOR_UNSPECIFIED) return absl::OkStatus();
+  const auto how = predecessor == sassay::v1::PREDECESSOR_CRASHED ? queue::PreviousProcess::kCrashed
+                                                                  : queue::PreviousProcess::kEndedOrWasKilled;
+  ASSIGN_OR_RETURN(const int count, port_.queue.TakeBackOf(absl::StrCat(caller.name, "/"), caller.owner, how));
+  if (count > 0) spdlog::info("node {}: {} submissions that its earlier process ran wait again", caller.name, count);
+  return absl::OkStatus();
 }
 
 // What the node registered says what it can run; how large each pool is, what all living nodes registered.
-store::Asker ClusterPort::AskerOf(const NodeCaller& caller, const std::string& owner) {
-  store::Asker asker(owner);
+store::Asker ClusterPort::AskerOf(const NodeCaller& caller, const sassay::v1::AcquireRequest& request) {
+  store::Asker asker(absl::StrCat(caller.owner, request.number()));
   asker.node = caller.name;
   std::set<std::string> archs, models;
   for (const sassay::v1::NodeGpu& gpu : caller.node->facts.gpus()) {
@@ -129,6 +129,14 @@ store::Asker ClusterPort::AskerOf(const NodeCaller& caller, const std::string& o
     models.insert(gpu.device().model());
   }
   asker.models = {models.begin(), models.end()};
+  if (!request.models().empty()) {
+    const std::set<std::string> free(request.models().begin(), request.models().end());
+    asker.models.erase(std::remove_if(asker.models.begin(), asker.models.end(),
+                                      [&](const std::string& model) { return free.count(model) == 0; }),
+                       asker.models.end());
+  }
+  const auto states = std::min<int>(request.states_size(), store::Asker::kMostStates);
+  asker.states = {request.states().begin(), request.states().begin() + states};
   const std::vector<cluster::NodeRegistry::NodePtr> living = parts_.nodes.Living();
   for (const std::string& arch : archs) {
     store::AskedPool pool{arch, 0, {}};
@@ -149,7 +157,7 @@ ServerUnaryReactor* ClusterPort::Acquire(CallbackServerContext* context, const s
     const absl::StatusOr<absl::Duration> lease = LeaseOf(request->lease_ns());
     if (!lease.ok()) return reply(lease.status());
     const absl::Time now = parts_.now();
-    const std::string owner = absl::StrCat(caller.owner, request->number());
+    const store::Asker asker = AskerOf(caller, *request);
     const auto answer = [this, name = caller.name, now, response, reply,
                          number = request->number()](const absl::StatusOr<absl::optional<Lease>>& taken) {
       if (taken.ok() && taken->has_value()) {
@@ -159,10 +167,10 @@ ServerUnaryReactor* ClusterPort::Acquire(CallbackServerContext* context, const s
       reply(taken.status());
     };
     if (request->repeated()) {
-      const absl::StatusOr<absl::optional<Lease>> before = TakenBefore(owner, now + *lease);
+      const absl::StatusOr<absl::optional<Lease>> before = TakenBefore(asker.owner, now + *lease);
       if (!before.ok() || before->has_value()) return answer(before);
     }
-    port_.store.Acquire(AskerOf(caller, owner), now, now + *lease, answer);
+    port_.store.Acquire(asker, now, now + *lease, answer);
   };
   return Serve(*context, request->node(), act);
 }

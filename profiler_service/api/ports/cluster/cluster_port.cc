@@ -125,6 +125,7 @@ ServerUnaryReactor* ClusterPort::Register(CallbackServerContext* context, const 
                        absl::FormatDuration(kMostClockDifference), " are allowed: set them (NTP)"));
     }
     RETURN_IF_ERROR(parts_.nodes.Register(caller.name, request->node().instance(), request->facts()));
+    RETURN_IF_ERROR(TakeBackOfPredecessor(caller, request->predecessor()));
     response->set_beat_interval_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(cluster::NodeRegistry::kBeat)));
     response->set_sassay_version(SASSAY_VERSION);
     return absl::OkStatus();

@@ -90,8 +90,10 @@ class ClusterPort : public sassay::v1::Cluster::CallbackService {
 
   // The submission that a lease of the node's holds. ABORTED: it is lost.
   absl::StatusOr<store::Submission> Leased(const NodeCaller& caller, const sassay::v1::LeaseId& lease);
-  store::Asker AskerOf(const NodeCaller& caller, const std::string& owner);
+  store::Asker AskerOf(const NodeCaller& caller, const sassay::v1::AcquireRequest& request);
   absl::StatusOr<absl::optional<store::Lease>> TakenBefore(const std::string& owner, absl::Time expires_at);
+  // Gives back what an earlier process of the node ran, where this one knows how that ended.
+  absl::Status TakeBackOfPredecessor(const NodeCaller& caller, sassay::v1::Predecessor predecessor);
   absl::Status CheckTime(absl::string_view field, absl::Time time) const;
   absl::Status CheckEnding(const NodeCaller& caller, const sassay::v1::EndingFacts& ending) const;
 

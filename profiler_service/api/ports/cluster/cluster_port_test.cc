@@ -41,9 +41,14 @@ class Node {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   }
 
-  grpc::StatusCode Register(const std::vector<std::string>& gpus, absl::Time now = kClusterTestNow) {
+  grpc::StatusCode Register(const std::vector<std::string>& gpus, absl::Time now = kClusterTestNow,
+                            sassay::v1::Predecessor predecessor = sassay::v1::PREDECESSOR_UNSPECIFIED) {
     sassay::v1::RegisterRequest request;
-    for (const std::string& gpu : gpus) request.mutable_facts()->add_gpus()->set_uuid(gpu);
+    request.set_predecessor(predecessor);
+    for (const std::string& gpu : gpus) {
+      request.mutable_facts()->add_gpus()->set_uuid(gpu);
+      request.mutable_facts()->mutable_gpus()->rbegin()->mutable_device()->set_model("model of " + gpu);
+    }
     request.mutable_facts()->set_host(id.name());
     SetTimestamp(now, *request.mutable_now());
     sassay::v1::RegisterResponse response;
@@ -57,6 +62,18 @@ class Node {
     sassay::v1::AcquireResponse response;
     EXPECT_TRUE(Call(&Cluster::Stub::Acquire, request, &response).ok());
     return response.leased();
+  }
+  // "" if there is nothing for it.
+  std::string AcquireFor(uint64_t number, const std::vector<std::string>& models,
+                         const std::vector<std::string>& states) {
+    sassay::v1::AcquireRequest request;
+    request.set_number(number);
+    request.set_lease_ns(30'000'000'000);
+    *request.mutable_models() = {models.begin(), models.end()};
+    *request.mutable_states() = {states.begin(), states.end()};
+    sassay::v1::AcquireResponse response;
+    EXPECT_TRUE(Call(&Cluster::Stub::Acquire, request, &response).ok());
+    return response.leased().lease().submission_id();
   }
   grpc::StatusCode Append(const sassay::v1::LeaseId& lease, const sassay::v1::Event& event) {
     sassay::v1::AppendRequest request;
@@ -106,11 +123,14 @@ class ClusterPortTest : public testing::Test {
     EXPECT_EQ(honest_.Register({"GPU-1"}), grpc::OK);
     EXPECT_EQ(liar_.Register({"GPU-2"}), grpc::OK);
   }
-  void Submit(const std::string& id, const std::string& bundle = "") {
+  void Submit(const std::string& id, const std::string& bundle = "", const std::string& model = "",
+              const std::string& workload = "") {
     store::NewSubmission submission{
         id, "ann", {}, kClusterTestNow, kClusterTestNow + absl::Hours(1), absl::Minutes(1), {100, 100}};
     submission.request.set_request_id(id);
     submission.request.set_bundle_sha256(bundle);
+    submission.request.set_gpu_model(model);
+    submission.request.set_workload(workload);
     ASSERT_TRUE(Await<store::Submitted>([&](Callback<store::Submitted> done) {
                   store_->Submit(submission, std::move(done));
                 }).ok());
@@ -133,6 +153,44 @@ TEST_F(ClusterPortTest, OnlyNodesMayCall) {
   EXPECT_EQ(Node(front_end_.address(), "ann", "n").Register({"GPU-3"}), grpc::PERMISSION_DENIED);
   EXPECT_EQ(Node(front_end_.address(), "nobody", "n").Register({"GPU-3"}), grpc::UNAUTHENTICATED);
   EXPECT_EQ(Node(front_end_.address(), "other", "n").Register({"GPU-3"}), grpc::OK);
+}
+
+TEST_F(ClusterPortTest, ANodeGetsWhatItsFreeModelsCanRunAndRatherWhatItHoldsTheStateOf) {
+  Node node(front_end_.address(), "pool", "two");
+  ASSERT_EQ(node.Register({"x", "y"}), grpc::OK);
+  Submit("for-x", "", "model of x", "w1");
+  Submit("for-any-1", "", "", "w1");
+  Submit("for-any-2", "", "", "w2");
+  Submit("for-others", "", "model of GPU-1", "w2");
+  EXPECT_EQ(node.AcquireFor(1, {"model of y"}, {"w2"}), "for-any-2") << "it holds w2, and x is taken";
+  EXPECT_EQ(node.AcquireFor(2, {"model of y"}, {}), "for-any-1");
+  EXPECT_EQ(node.AcquireFor(3, {"model of y"}, {}), "");
+  EXPECT_EQ(node.AcquireFor(4, {"model of GPU-1"}, {}), "") << "it has registered none of that model";
+  EXPECT_EQ(node.AcquireFor(5, {}, {}), "for-x") << "an older node does not say which are free";
+}
+
+TEST_F(ClusterPortTest, WhatANodesEarlierProcessRanComesBackAtOnceWhereItKnowsHowThatEnded) {
+  for (const auto& [name, predecessor, losses] : {std::tuple("k", sassay::v1::PREDECESSOR_ENDED_OR_KILLED, 0u),
+                                                  std::tuple("c", sassay::v1::PREDECESSOR_CRASHED, 1u)}) {
+    Submit(name);
+    Node before(front_end_.address(), "pool", name), after(front_end_.address(), "pool", name);
+    ASSERT_EQ(before.Register({}), grpc::INVALID_ARGUMENT);
+    ASSERT_EQ(before.Register({absl::StrCat("GPU-", name)}), grpc::OK);
+    const auto lost = before.Acquire(1);
+    ASSERT_EQ(lost.lease().submission_id(), name);
+    sassay::v1::LeaveRequest leave;
+    sassay::v1::LeaveResponse left;
+    ASSERT_TRUE(before.Call(&Cluster::Stub::Leave, leave, &left).ok());  // else its name is taken for ten seconds
+    ASSERT_EQ(after.Register({absl::StrCat("GPU-", name)}, kClusterTestNow), grpc::OK);
+    EXPECT_EQ(store_->Get("ann", name)->state, store::State::kLeased) << "it did not say";
+    ASSERT_EQ(after.Register({absl::StrCat("GPU-", name)}, kClusterTestNow, predecessor), grpc::OK);
+    EXPECT_EQ(store_->Get("ann", name)->state, store::State::kQueued);
+    const auto again = after.Acquire(1);
+    EXPECT_EQ(again.lease().submission_id(), name);
+    EXPECT_EQ(again.losses(), losses);
+    ASSERT_EQ(after.Register({absl::StrCat("GPU-", name)}, kClusterTestNow, predecessor), grpc::OK);
+    EXPECT_EQ(store_->Get("ann", name)->state, store::State::kLeased) << "its own leases are none of that";
+  }
 }
 
 TEST_F(ClusterPortTest, WhoIsNotRegisteredIsToldSo) {
