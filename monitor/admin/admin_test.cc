@@ -70,6 +70,23 @@ TEST_F(AdminTest, DrainsAndResumesAsOperator) {
   EXPECT_THAT(control_.calls().back(), HasSubstr("PauseDispatch  operator"));
 }
 
+TEST_F(AdminTest, DrainsAWholeNodeAndSaysWhichGpusThatIs) {
+  EXPECT_THAT(Run({"gpus"}).out, Not(HasSubstr("NODE")));
+  for (const int gpu : {0, 2}) control_.gpus.mutable_gpus(gpu)->set_node("pool/a");
+  EXPECT_THAT(Run({"gpus"}).out, AllOf(HasSubstr("NODE"), HasSubstr("pool/a"), HasSubstr("here")));
+  const Said said = Run({"drain", "--node", "pool/a", "--reason", "new fan"});
+  EXPECT_EQ(said.status, 0) << said.err;
+  EXPECT_THAT(said.out, AllOf(HasSubstr("GPU-aaa1 takes no new work"), HasSubstr("GPU-bbb1 takes no new work")));
+  EXPECT_THAT(control_.calls(), testing::ElementsAre("PauseDispatch GPU-aaa1 operator PAUSED new fan",
+                                                     "PauseDispatch GPU-bbb1 operator PAUSED new fan"));
+  EXPECT_EQ(Run({"undrain", "--node", "pool/a"}).status, 0);
+  EXPECT_EQ(control_.calls().size(), 4u);
+  const Said unknown = Run({"drain", "--node", "pool/z"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("no node \"pool/z\" lives"), HasSubstr("pool/a")));
+  EXPECT_EQ(Run({"drain", "--node", "pool/a", "--all"}).status, 2);
+}
+
 TEST_F(AdminTest, NameThatFitsNoGpuOrSeveralIsRefusedWithThoseThereAre) {
   const Said none = Run({"drain", "GPU-zzz"});
   EXPECT_EQ(none.status, 2);

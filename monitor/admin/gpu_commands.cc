@@ -1,4 +1,5 @@
 #include <memory>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@ constexpr char kOperator[] = "operator";
 // What the commands about one GPU are told.
 struct GpuArguments {
   std::string gpu;
+  std::string node;
   bool all = false;
   bool force = false;
   std::string reason;
@@ -31,10 +33,24 @@ absl::Status ListGpus(const ControlClient& client, v1::ListGpusResponse& gpus) {
   return client.Call(&Stub::ListGpus, "list the GPUs", kTimeout, v1::ListGpusRequest(), gpus);
 }
 
-// Empty for all.
-absl::StatusOr<std::string> Target(const AdminSession& session, const GpuArguments& arguments) {
-  if (arguments.all) return std::string();
-  return FindGpu(session.client, arguments.gpu);
+// The GPUs of a node, one of all, or "" for all together.
+absl::StatusOr<std::vector<std::string>> Targets(const AdminSession& session, const GpuArguments& arguments) {
+  if (arguments.all) return std::vector<std::string>{""};
+  if (arguments.node.empty()) {
+    ASSIGN_OR_RETURN(const std::string gpu, FindGpu(session.client, arguments.gpu));
+    return std::vector<std::string>{gpu};
+  }
+  v1::ListGpusResponse gpus;
+  RETURN_IF_ERROR(ListGpus(session.client, gpus));
+  std::vector<std::string> targets;
+  std::set<std::string> nodes;
+  for (const v1::Gpu& gpu : gpus.gpus()) {
+    if (gpu.node() == arguments.node) targets.push_back(gpu.uuid());
+    if (!gpu.node().empty()) nodes.insert(gpu.node());
+  }
+  if (!targets.empty()) return targets;
+  return absl::NotFoundError(absl::StrCat("no node \"", PrintableLine(arguments.node), "\" lives; there are: ",
+                                          nodes.empty() ? "none" : absl::StrJoin(nodes, ", ")));
 }
 
 std::string Name(const std::string& uuid) { return uuid.empty() ? "every GPU" : PrintableLine(uuid); }
@@ -47,27 +63,36 @@ absl::Status Gpus(AdminSession& session) {
 }
 
 absl::Status Drain(AdminSession& session, const GpuArguments& arguments) {
-  v1::PauseDispatchRequest request;
-  ASSIGN_OR_RETURN(*request.mutable_uuid(), Target(session, arguments));
-  request.set_reason(arguments.reason);
-  request.set_holder(kOperator);
-  request.set_state(v1::GPU_STATE_PAUSED);
+  ASSIGN_OR_RETURN(const std::vector<std::string> targets, Targets(session, arguments));
   v1::PauseDispatchResponse response;
-  RETURN_IF_ERROR(session.client.Call(&Stub::PauseDispatch, "drain", kTimeout, request, response));
-  session.Answer(response, absl::StrCat(Name(request.uuid()), " takes no new work; what runs there ends\n"));
+  std::string text;
+  for (const std::string& gpu : targets) {
+    v1::PauseDispatchRequest request;
+    request.set_uuid(gpu);
+    request.set_reason(arguments.reason);
+    request.set_holder(kOperator);
+    request.set_state(v1::GPU_STATE_PAUSED);
+    RETURN_IF_ERROR(session.client.Call(&Stub::PauseDispatch, "drain", kTimeout, request, response));
+    absl::StrAppend(&text, Name(gpu), " takes no new work; what runs there ends\n");
+  }
+  session.Answer(response, text);
   return absl::OkStatus();
 }
 
 absl::Status Resume(AdminSession& session, const GpuArguments& arguments) {
-  v1::ResumeDispatchRequest request;
-  ASSIGN_OR_RETURN(*request.mutable_uuid(), Target(session, arguments));
-  request.set_holder(kOperator);
+  ASSIGN_OR_RETURN(const std::vector<std::string> targets, Targets(session, arguments));
   v1::ResumeDispatchResponse response;
-  RETURN_IF_ERROR(session.client.Call(&Stub::ResumeDispatch, "resume", kTimeout, request, response));
+  std::string text;
+  for (const std::string& gpu : targets) {
+    v1::ResumeDispatchRequest request;
+    request.set_uuid(gpu);
+    request.set_holder(kOperator);
+    RETURN_IF_ERROR(session.client.Call(&Stub::ResumeDispatch, "resume", kTimeout, request, response));
+    absl::StrAppend(&text, "operators do not hold ", Name(gpu), " any more\n");
+  }
   v1::ListGpusResponse gpus;
   RETURN_IF_ERROR(ListGpus(session.client, gpus));
-  session.Answer(response, absl::StrCat("operators do not hold ", Name(request.uuid()), " any more\n\n",
-                                        GpusText(gpus, absl::Now(), session.style)));
+  session.Answer(response, absl::StrCat(text, "\n", GpusText(gpus, absl::Now(), session.style)));
   return absl::OkStatus();
 }
 
@@ -124,10 +149,15 @@ void AddOneGpu(CLI::App& command, GpuArguments& arguments) {
 
 void AddGpuOrAll(CLI::App& command, GpuArguments& arguments) {
   CLI::Option* gpu = command.add_option("GPU", arguments.gpu, "Its id, or a part of it that only one has");
+  CLI::Option* node =
+      command.add_option("--node", arguments.node, "Every GPU that this node has now (sassay-admin gpus)");
   CLI::Option* all = command.add_flag("--all", arguments.all, "Every GPU of the service");
-  gpu->excludes(all);
+  gpu->excludes(all)->excludes(node);
+  node->excludes(all);
   command.parse_complete_callback([&arguments] {
-    if (arguments.gpu.empty() && !arguments.all) throw CLI::ValidationError("name a GPU, or say --all");
+    if (arguments.gpu.empty() && arguments.node.empty() && !arguments.all) {
+      throw CLI::ValidationError("name a GPU, or say --node NAME or --all");
+    }
   });
 }
 

@@ -95,13 +95,20 @@ std::string AgeText(absl::Duration age) {
 
 std::string GpusText(const v1::ListGpusResponse& gpus, absl::Time now, const Style& style) {
   if (gpus.gpus().empty()) return "the service has no GPU\n";
+  // On a service of one machine nobody asks where.
+  const bool cluster =
+      std::any_of(gpus.gpus().begin(), gpus.gpus().end(), [](const v1::Gpu& gpu) { return !gpu.node().empty(); });
   Rows rows = {{"GPU", "MODEL", "STATE", "RUNNING", "WATCHED", "HELD BY"}};
+  if (cluster) rows.front().insert(rows.front().begin() + 1, "NODE");
   std::vector<v1::GpuState> states;
   for (const v1::Gpu& gpu : gpus.gpus()) {
     const std::string watched =
         gpu.has_healthy_through() ? AgeText(now - TimeOf(gpu.healthy_through())) + " ago" : "no";
     rows.push_back({PrintableLine(gpu.uuid()), PrintableLine(gpu.model()), StateText(gpu.state()),
                     absl::StrCat(gpu.running()), watched, HoldsText(gpu, now)});
+    if (cluster) {
+      rows.back().insert(rows.back().begin() + 1, gpu.node().empty() ? "here" : PrintableLine(gpu.node()));
+    }
     states.push_back(gpu.state());
   }
   return Painted(Columns(rows, ""), states, style);
