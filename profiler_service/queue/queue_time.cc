@@ -16,6 +16,8 @@ namespace {
 using sassay::v1::Event;
 
 constexpr int kOverdueAtOnce = 100;
+// On a shared store: others' leases expire, whether or not the store tells of anything.
+constexpr absl::Duration kLookAnyway = absl::Seconds(5);
 constexpr size_t kMostOfAnId = 100;
 
 // What an operator reads about it, beside the monitor's incident, which is not ours to revise.
@@ -142,7 +144,8 @@ void Queue::Tick() {
 absl::Duration Queue::UntilNextTick() {
   const auto deadline = store_.NextQueueDeadline();
   const absl::Time next = std::min(deadline.value_or(absl::InfiniteFuture()), finality_.NextDue());
-  return std::clamp(next - options_.now(), absl::ZeroDuration(), options_.lease / 3);
+  const absl::Duration longest = store_.shared() ? std::min(options_.lease / 3, kLookAnyway) : options_.lease / 3;
+  return std::clamp(next - options_.now(), absl::ZeroDuration(), longest);
 }
 
 void Queue::NoteDeadline(absl::Time deadline) {
