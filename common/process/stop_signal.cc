@@ -42,4 +42,6 @@ void WaitForStopSignal() {
   while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR) continue;
 }
 
+bool StopSignalCame() { return signals > 0; }
+
 }  // namespace sassay

@@ -15,6 +15,8 @@ void CatchStopSignals(SecondStopSignal second, int exit_status);
 
 // Returns once one has come, also before the call.
 void WaitForStopSignal();
+// Whether one has come.
+bool StopSignalCame();
 
 }  // namespace sassay
 

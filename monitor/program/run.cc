@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/process/crash_report.h"
+#include "common/process/host_name.h"
 #include "common/process/stop_signal.h"
 #include "common/terminal/log.h"
 #include "common/terminal/style.h"
@@ -37,12 +38,6 @@ constexpr absl::Duration kReportTimeout = absl::Seconds(10);
 int Fail(const absl::Status& status) {
   std::cerr << "reliability-monitor: " << status.message() << "\n";
   return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? kExitUsage : kExitInfrastructure;
-}
-
-std::string HostName() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 absl::StatusOr<v1::MonitorConfig> ConfigOf(const Options& options) {

@@ -1,5 +1,9 @@
 #include "profiler_service/cluster/convert.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
@@ -18,6 +22,19 @@ using store::Hold;
 using store::Lease;
 using store::Provisional;
 using store::Renewal;
+
+absl::Status CheckNodeName(absl::string_view field, const std::string& name) {
+  constexpr size_t kMostBytes = 64;
+  const auto plain = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  };
+  if (!name.empty() && name.size() <= kMostBytes && std::all_of(name.begin(), name.end(), plain)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected 1 to ", kMostBytes,
+                                                 " letters, digits, '.', '_' or '-', got '",
+                                                 absl::CEscape(name.substr(0, kMostBytes)), "'"));
+}
 
 LeaseId LeaseIdOf(const Lease& lease) {
   LeaseId id;

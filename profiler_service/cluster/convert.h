@@ -2,13 +2,20 @@
 #ifndef SASSAY_PROFILER_SERVICE_CLUSTER_CONVERT_H_
 #define SASSAY_PROFILER_SERVICE_CLUSTER_CONVERT_H_
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "profiler_service/store/records.h"
 #include "profiler_service/store/store.h"
 #include "sassay/v1/cluster.pb.h"
 
 namespace sassay::cluster {
+
+// 1 to 64 letters, digits, '.', '_' or '-'. INVALID_ARGUMENT names `field`.
+absl::Status CheckNodeName(absl::string_view field, const std::string& name);
 
 // At a node a lease's owner is the number of the call that took it; a front end puts the node's names before it. A
 // lease with any other owner gets the number 0, which nobody has.

@@ -89,8 +89,9 @@ evidence::Disassembler DisassemblerOf(const absl::StatusOr<Toolchain>& toolchain
 }
 
 // What no other lane is called: pools, logs and Control tell lanes apart by it.
-std::string NameOf(const std::string& given, size_t position) {
-  return absl::StartsWith(given, "emulated:") ? absl::StrCat(given, "#", position) : wire::StableName(given);
+std::string NameOf(const std::string& given, size_t position, absl::string_view emulated_suffix) {
+  if (!absl::StartsWith(given, "emulated:")) return wire::StableName(given);
+  return absl::StrCat(given, "#", position, emulated_suffix);
 }
 
 // Of the toolkit that was asked for (--cuda-home); else the newest.
@@ -166,7 +167,7 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
   if (options.devices.empty()) return absl::InvalidArgumentError("expected at least one device, got none");
   for (const std::string& given : options.devices) {
     // From here on a GPU is its UUID: indices shift when another one falls off the bus.
-    const std::string device = NameOf(given, parts.lanes.size());
+    const std::string device = NameOf(given, parts.lanes.size(), options.emulated_suffix);
     ASSIGN_OR_RETURN(wire::WorkerOptions judge_options, JudgeOptions(options, device));
     const auto tell = [hub = options.telemetry, device](wire::Happening happening, pid_t pid,
                                                         absl::string_view reason) {

@@ -27,6 +27,8 @@ struct LaneTools;
 struct ServicePipelineOptions {
   // "cuda:0", "emulated:sm_90a"; what device::DetectDevices gives for "auto". At least one.
   std::vector<std::string> devices;
+  // Goes behind the names of emulated devices, as those of several nodes must differ: "@NAME". Mostly empty.
+  std::string emulated_suffix;
   // Where profiler-judge and profiler-runner lie; empty for the folder of the running program.
   std::filesystem::path programs;
   // Holds the seed secret and the list of barred digests; must exist.

@@ -46,7 +46,7 @@ sassay::v1::Verdict Dispatcher::Run(RunningJob& running) {
     return OwnVerdict(submission.request, sassay::v1::VERDICT_STATUS_INFRA_ERROR, sassay::v1::VERDICT_CODE_INTERNAL,
                       "the stored request cannot be read any more; submit again", submission.attempt, absl::Now());
   }
-  absl::StatusOr<std::string> bundle = read_bundle_(submission.tenant, submission.request.bundle_sha256());
+  absl::StatusOr<std::string> bundle = read_bundle_(running.lease());
   if (!bundle.ok()) {
     return OwnVerdict(submission.request, sassay::v1::VERDICT_STATUS_INFRA_ERROR, sassay::v1::VERDICT_CODE_INTERNAL,
                       absl::StrCat("the uploaded bundle cannot be read: ", bundle.status().message()),
@@ -60,9 +60,7 @@ sassay::v1::Verdict Dispatcher::Run(RunningJob& running) {
           running.deadline(),
           queue_.EarlierDevices(submission)};
   if (keep_artifact_) {
-    job.keep_artifact = [this, tenant = submission.tenant](absl::string_view bytes) {
-      return keep_artifact_(tenant, bytes);
-    };
+    job.keep_artifact = [this, &running](absl::string_view bytes) { return keep_artifact_(running.lease(), bytes); };
   }
   return runner_.Run(job, running);
 }

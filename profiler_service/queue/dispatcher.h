@@ -15,11 +15,11 @@
 
 namespace sassay::queue {
 
-// Reads a tenant's bundle, and notes that it is in use.
-using BundleReader = std::function<absl::StatusOr<std::string>(absl::string_view tenant, absl::string_view sha256)>;
+// Reads the bundle of a lease that is held, and notes that it is in use.
+using BundleReader = std::function<absl::StatusOr<std::string>(const store::Lease& lease)>;
 
-// Keeps a file that belongs to one of the tenant's verdicts; answers its SHA-256.
-using ArtifactKeeper = std::function<absl::StatusOr<std::string>(absl::string_view tenant, absl::string_view bytes)>;
+// Keeps a file that belongs to the verdict of such a lease, as its tenant's; answers its SHA-256.
+using ArtifactKeeper = std::function<absl::StatusOr<std::string>(const store::Lease& lease, absl::string_view bytes)>;
 
 // Life cycle: the constructor starts the workers; Drain ends them. `queue` and `runner` outlive it.
 // Thread-compatible.

@@ -464,8 +464,8 @@ TEST_F(QueueTest, TheDispatcherRunsEverythingAndHandsOverTheBundle) {
     if (job.bundle_bytes != absl::StrCat("bundle of ", job.tenant)) ++wrong_bundles;
     return CorrectVerdict();
   };
-  Dispatcher dispatcher(*queue_, runner, [](absl::string_view tenant, absl::string_view) {
-    return absl::StatusOr<std::string>(absl::StrCat("bundle of ", tenant));
+  Dispatcher dispatcher(*queue_, runner, [](const store::Lease& lease) {
+    return absl::StatusOr<std::string>(absl::StrCat("bundle of ", lease.submission.tenant));
   });
   std::vector<std::string> ids;
   for (int i = 0; i < 50; ++i) ids.push_back(Submit("ann", absl::StrCat(i)));
@@ -491,9 +491,8 @@ TEST_F(QueueTest, AMissingBundleIsOurTrouble) {
   options_.max_attempts = 1;
   Crash();
   FakeRunner runner(1);
-  Dispatcher dispatcher(*queue_, runner, [](absl::string_view, absl::string_view) {
-    return absl::StatusOr<std::string>(absl::NotFoundError("expired"));
-  });
+  Dispatcher dispatcher(
+      *queue_, runner, [](const store::Lease&) { return absl::StatusOr<std::string>(absl::NotFoundError("expired")); });
   EXPECT_THAT(VerdictOf("ann", Submit("ann", "r1")).reason(), HasSubstr("expired"));
 }
 

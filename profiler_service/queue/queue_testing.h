@@ -56,7 +56,7 @@ class FakeRunner : public JobRunner {
   const uint32_t concurrency_;
 };
 
-inline absl::StatusOr<std::string> ReadNothing(absl::string_view, absl::string_view) { return std::string(); }
+inline absl::StatusOr<std::string> ReadNothing(const store::Lease&) { return std::string(); }
 
 }  // namespace sassay::queue
 

@@ -76,7 +76,10 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Launch(const std::string& stat
                   root + "/port",
                   "--state",
                   state.empty() ? root + "/state" : state};
-  if (std::find(arguments.begin(), arguments.end(), "--device") == arguments.end()) {
+  const auto given = [&](const char* word) {
+    return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
+  };
+  if (!given("--device") && !given("frontend")) {
     command.argv.insert(command.argv.end(), {"--device", "emulated:sm_90a"});
   }
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());

@@ -51,7 +51,7 @@ class Upload : public ManagedStream<grpc::ServerReadReactor<WriteBlobRequest>> {
 
   void Take() {
     if (absl::Status status = Identify(); !status.ok()) return Close(status);
-    auto written = port_.blobs.Write(tenant_, sha256_, total_bytes_, chunk_.offset_bytes(), chunk_.data());
+    auto written = port_.blobs->Write(tenant_, sha256_, total_bytes_, chunk_.offset_bytes(), chunk_.data());
     if (!written.ok()) return Close(written.status());
     status_ = *written;
     if (status_.complete) {
@@ -85,7 +85,7 @@ class Download : public ManagedStream<grpc::ServerWriteReactor<ReadBlobResponse>
 
  private:
   void Send() {
-    absl::StatusOr<std::string> bytes = port_.blobs.Read(tenant_, sha256_, offset_, kMaxChunkBytes);
+    absl::StatusOr<std::string> bytes = port_.blobs->Read(tenant_, sha256_, offset_, kMaxChunkBytes);
     if (!bytes.ok()) return Close(bytes.status());
     if (bytes->empty()) return Close(absl::OkStatus());
     offset_ += bytes->size();

@@ -72,10 +72,10 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
     }
     if (port_.nodes == nullptr) RETURN_IF_ERROR(CheckModel(port_.capabilities, request));
     RETURN_IF_ERROR(port_.catalog.Resolve(request.workload()).status());
-    RETURN_IF_ERROR(port_.blobs.Touch(caller.tenant, request.bundle_sha256(), absl::Now()));
+    RETURN_IF_ERROR(port_.blobs->Touch(caller.tenant, request.bundle_sha256(), absl::Now()));
     if (port_.nodes == nullptr) return std::string();  // all that waits here is for this process
     ASSIGN_OR_RETURN(const std::string beginning,
-                     port_.blobs.Read(caller.tenant, request.bundle_sha256(), 0, kPeekBytes));
+                     port_.blobs->Read(caller.tenant, request.bundle_sha256(), 0, kPeekBytes));
     return PoolFor(beginning, request.gpu_model(), port_.capabilities, port_.nodes->Known());
   }
 

@@ -1,6 +1,8 @@
 #include "profiler_service/api/ports/gpu_holds.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
@@ -39,16 +41,39 @@ sassay::v1::Hold ToProto(const Hold& hold) {
   return proto;
 }
 
+bool SameHold(const Hold& a, const Hold& b) {
+  return std::tie(a.gpu, a.holder, a.state, a.reason, a.incident_id, a.since, a.actor) ==
+         std::tie(b.gpu, b.holder, b.state, b.reason, b.incident_id, b.since, b.actor);
+}
+
 }  // namespace
+
+absl::StatusOr<bool> GpuHolds::Read() {
+  ASSIGN_OR_RETURN(const std::vector<Hold> kept, store_.Holds());
+  std::map<Key, Hold> holds;
+  bool changed = kept.size() != holds_.size();
+  for (const Hold& hold : kept) {
+    const auto before = holds_.find({hold.gpu, hold.holder});
+    if (before == holds_.end() || !SameHold(before->second, hold)) {
+      spdlog::warn("{}: {}", hold.gpu.empty() ? "all GPUs" : hold.gpu, Describe(hold));
+      changed = true;
+    }
+    holds[{hold.gpu, hold.holder}] = hold;
+  }
+  holds_ = std::move(holds);
+  return changed;
+}
 
 absl::Status GpuHolds::Start() {
   absl::MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(const std::vector<Hold> kept, store_.Holds());
-  for (const Hold& hold : kept) {
-    spdlog::warn("{}: {}", hold.gpu.empty() ? "all GPUs" : hold.gpu, Describe(hold));
-    holds_[{hold.gpu, hold.holder}] = hold;
-  }
+  RETURN_IF_ERROR(Read().status());
   return ApplyAll();
+}
+
+absl::Status GpuHolds::Refresh() {
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const bool changed, Read());
+  return changed ? ApplyAll() : absl::OkStatus();
 }
 
 absl::Status GpuHolds::CheckGpu(absl::string_view gpu) const {
@@ -156,7 +181,8 @@ std::vector<sassay::v1::Gpu> GpuHolds::List() const {
 
 bool GpuHolds::AllHeld() const {
   const std::vector<sassay::v1::Gpu> gpus = List();
-  return std::all_of(gpus.begin(), gpus.end(), [](const sassay::v1::Gpu& gpu) { return gpu.holds_size() > 0; });
+  return !gpus.empty() &&
+         std::all_of(gpus.begin(), gpus.end(), [](const sassay::v1::Gpu& gpu) { return gpu.holds_size() > 0; });
 }
 
 }  // namespace sassay::api

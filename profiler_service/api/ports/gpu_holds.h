@@ -28,6 +28,8 @@ class GpuHolds {
   GpuHolds(store::Store& store, pipeline::Gpus& gpus) : store_(store), gpus_(gpus) {}
 
   absl::Status Start() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes over what others have changed in the store.
+  absl::Status Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // NOT_FOUND for a GPU that is not here; empty is all of them.
   absl::Status CheckGpu(absl::string_view gpu) const;
@@ -41,12 +43,14 @@ class GpuHolds {
 
   // All GPUs, sorted by uuid, with state, reason and holds; HEALTHY where nobody holds one.
   std::vector<sassay::v1::Gpu> List() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Every GPU is held.
+  // There are GPUs, and every one is held.
   bool AllHeld() const;
 
  private:
   using Key = std::pair<std::string, std::string>;  // GPU, holder
 
+  // Answers whether that brought something new.
+  absl::StatusOr<bool> Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PlaceLocked(store::Hold hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status LiftLocked(const std::string& gpu, const std::string& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Turns a hold of all GPUs into one of each but `gpu`.

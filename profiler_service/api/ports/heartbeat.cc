@@ -8,8 +8,8 @@
 
 namespace sassay::api {
 
-Heartbeat::Heartbeat(telemetry::Hub& hub, const pipeline::Gpus& gpus, store::Store& store)
-    : hub_(hub), gpus_(gpus), store_(store), instance_(RandomHex(8)), thread_([this] {
+Heartbeat::Heartbeat(telemetry::Hub& hub, const pipeline::Gpus& gpus, std::function<absl::StatusOr<uint64_t>()> queued)
+    : hub_(hub), gpus_(gpus), queued_(std::move(queued)), instance_(RandomHex(8)), thread_([this] {
         do {
           if (hub_.watchers() > 0) Beat();
         } while (!stop_.WaitForNotificationWithTimeout(kPeriod));
@@ -25,8 +25,8 @@ void Heartbeat::Beat() {
   sassay::v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
   heartbeat.set_pid(static_cast<uint32_t>(getpid()));
   heartbeat.set_instance(instance_);
-  const absl::StatusOr<store::Depths> depths = store_.CountDepths();
-  if (depths.ok()) heartbeat.set_queued(depths->queued);
+  const absl::StatusOr<uint64_t> queued = queued_();
+  if (queued.ok()) heartbeat.set_queued(*queued);
   for (sassay::v1::GpuPulse& pulse : gpus_.Pulses()) *heartbeat.add_gpus() = std::move(pulse);
   hub_.Publish(std::move(message));
 }

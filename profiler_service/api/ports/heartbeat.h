@@ -2,13 +2,14 @@
 #ifndef SASSAY_PROFILER_SERVICE_API_PORTS_HEARTBEAT_H_
 #define SASSAY_PROFILER_SERVICE_API_PORTS_HEARTBEAT_H_
 
+#include <functional>
 #include <string>
 #include <thread>
 
+#include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "profiler_service/pipeline/lanes/gpus.h"
-#include "profiler_service/store/store.h"
 #include "profiler_service/telemetry/hub.h"
 
 namespace sassay::api {
@@ -20,7 +21,8 @@ class Heartbeat {
   // Control promises two a second.
   static constexpr absl::Duration kPeriod = absl::Milliseconds(450);
 
-  Heartbeat(telemetry::Hub& hub, const pipeline::Gpus& gpus, store::Store& store);
+  // `queued` says how many submissions wait, without waiting itself.
+  Heartbeat(telemetry::Hub& hub, const pipeline::Gpus& gpus, std::function<absl::StatusOr<uint64_t>()> queued);
   ~Heartbeat();
 
  private:
@@ -28,7 +30,7 @@ class Heartbeat {
 
   telemetry::Hub& hub_;
   const pipeline::Gpus& gpus_;
-  store::Store& store_;
+  const std::function<absl::StatusOr<uint64_t>()> queued_;
   const std::string instance_;  // of this start of the service
   absl::Notification stop_;
   std::thread thread_;

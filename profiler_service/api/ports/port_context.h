@@ -33,7 +33,7 @@ inline constexpr uint32_t kMaxChunkBytes = 1 << 20;
 struct PortContext {
   queue::Queue& queue;
   store::Store& store;
-  store::BlobStore& blobs;
+  store::BlobStore* blobs;  // null at a node: it has no clients
   const WorkloadCatalog& catalog;
   const TokenRegistry& tokens;
   RateLimiter& submissions;  // calls of Profile that are not repetitions, per tenant

@@ -38,7 +38,7 @@ absl::Status FindMissing(const PortContext& port, const Caller& caller,
       return absl::InvalidArgumentError(
           absl::StrCat("sha256: expected 64 lower-case hex digits, got '", absl::CEscape(sha256.substr(0, 80)), "'"));
     }
-    if (!port.blobs.Has(caller.tenant, sha256)) response.add_missing_sha256(sha256);
+    if (!port.blobs->Has(caller.tenant, sha256)) response.add_missing_sha256(sha256);
   }
   return absl::OkStatus();
 }
@@ -51,7 +51,7 @@ ServerUnaryReactor* ProfilerPort::GetCapabilities(CallbackServerContext* context
   return Answer(port_, *context, [&](const Caller&) {
     *response = port_.capabilities;
     if (port_.nodes != nullptr) AddDevices(port_.nodes->Living(), *response);
-    response->set_max_blob_bytes(port_.blobs.limits().max_blob_bytes);
+    response->set_max_blob_bytes(port_.blobs->limits().max_blob_bytes);
     response->set_max_chunk_bytes(kMaxChunkBytes);
     return absl::OkStatus();
   });
@@ -72,7 +72,7 @@ ServerUnaryReactor* ProfilerPort::QueryWriteStatus(CallbackServerContext* contex
                                                    const sassay::v1::QueryWriteStatusRequest* request,
                                                    sassay::v1::QueryWriteStatusResponse* response) {
   return Answer(port_, *context, [&](const Caller& caller) -> absl::Status {
-    ASSIGN_OR_RETURN(const store::WriteStatus status, port_.blobs.Status(caller.tenant, request->sha256()));
+    ASSIGN_OR_RETURN(const store::WriteStatus status, port_.blobs->Status(caller.tenant, request->sha256()));
     response->set_committed_bytes(status.committed_bytes);
     response->set_complete(status.complete);
     return absl::OkStatus();

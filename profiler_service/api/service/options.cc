@@ -15,6 +15,8 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/process/host_name.h"
+#include "profiler_service/cluster/convert.h"
 
 namespace sassay::api {
 namespace {
@@ -30,6 +32,11 @@ constexpr const char* kExamples = R"(Examples:
   profiler-service audit                                who changed what, and who was refused
   profiler-service --listen 0.0.0.0:50051 --tls-cert s.crt --tls-key s.key --token-file tokens
 
+A cluster (docs/cluster.md): front ends keep everything, nodes have the GPUs and connect to them.
+  profiler-service --role frontend --listen 0.0.0.0:50051 --tls-cert s.crt --tls-key s.key --token-file tokens
+  profiler-service token add gpus --role node --token-file tokens >node.token
+  profiler-service --role node --join frontend:50051 --join-token-file node.token --join-ca-file ca.crt
+
 Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; --token-file and
 --sanitize as SASSAY_SERVICE_TOKEN_FILE and SASSAY_SERVICE_SANITIZE) or in the file that --config names (max-queued = 10000). A flag beats the environment, the
 environment beats the file.
@@ -39,6 +46,9 @@ candidates cannot be judged here; 2 usage.
 
 Without --token-file everybody who can connect is one tenant: on loopback `local`, an admin too; elsewhere `anonymous`,
 no admin.)";
+
+// Three renewals, each with time for a front end to be slow.
+constexpr absl::Duration kShortestLease = absl::Seconds(3);
 
 constexpr const char* kEndings = "a number with unit: 500ms, 30s, 10m, 24h";
 
@@ -55,6 +65,40 @@ CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration&
   return app.add_option_function<std::string>(name, parse, help)
       ->type_name("DURATION")
       ->default_str(absl::FormatDuration(value));
+}
+
+void AddRole(CLI::App& app, ServiceOptions& options) {
+  static const std::map<std::string, ServiceRole> roles = {
+      {"all", ServiceRole::kAll}, {"frontend", ServiceRole::kFrontEnd}, {"node", ServiceRole::kNode}};
+  constexpr const char* kGroup = "CLUSTER";
+  app.add_option("--role", options.role,
+                 "all: the service of this machine; frontend: takes submissions, has no GPU; node: has GPUs, gets its "
+                 "work from a front end")
+      ->transform(CLI::CheckedTransformer(roles))
+      ->type_name("ROLE")
+      ->default_str("all")
+      ->group(kGroup);
+  app.add_flag("--nodes", options.nodes, "Role all: let nodes run submissions, too")->group(kGroup);
+  app.add_option("--join", options.join.addresses, "Role node: front ends, HOST:PORT[,HOST:PORT...]; any that answers")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("HOST:PORT")
+      ->group(kGroup);
+  app.add_option("--join-token-file", options.join.token_file,
+                 "Token for --join; 'token add NAME --role node' makes it where the front end is")
+      ->group(kGroup);
+  app.add_option("--join-ca-file", options.join.ca_file, "TLS to --join: who signed the front ends' certificates (PEM)")
+      ->group(kGroup);
+  app.add_option("--join-cert-file", options.join.cert_file, "Mutual TLS to --join: this node's certificate (PEM)")
+      ->group(kGroup);
+  app.add_option("--join-key-file", options.join.key_file, "Mutual TLS to --join: its key (PEM)")->group(kGroup);
+  app.add_flag("--join-insecure", options.join.insecure,
+               "No TLS to a --join on another machine; whoever is between reads the token")
+      ->group(kGroup);
+  app.add_option("--node-name", options.join.node_name,
+                 "Role node: its name, unique among the nodes with the same token [host name]")
+      ->group(kGroup);
 }
 
 void AddPlaces(CLI::App& app, ServiceOptions& options) {
@@ -138,6 +182,10 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
   AddDuration(app, "--max-queue-deadline", queue.max_queue_deadline, "Longest wait a client may ask for");
   AddDuration(app, "--default-run-deadline", queue.default_run_deadline, "Longest run where the client says nothing");
   AddDuration(app, "--max-run-deadline", queue.max_run_deadline, "Longest run a client may ask for");
+  AddDuration(app, "--lease", queue.lease,
+              "Whoever runs a submission and is not heard of for so long loses it to another (renewed three times as "
+              "often)",
+              kShortestLease);
   AddDuration(app, "--partial-upload-ttl", options.partial_upload_ttl, "Broken uploads are dropped after");
   AddDuration(app, "--keep", options.keep,
               "Verdicts with their events, and blobs that nobody used, are dropped after (the audit log never is)");
@@ -197,6 +245,12 @@ CommandKind KindOf(const CLI::App& add, const CLI::App& revoke, const CLI::App& 
   return check ? CommandKind::kCheck : CommandKind::kServe;
 }
 
+// Front ends of one database must find what was uploaded to any of them.
+std::string UsualBlobs(const ServiceOptions& options) {
+  const bool shared = options.role == ServiceRole::kFrontEnd && absl::StartsWith(options.store, "postgres");
+  return shared ? "postgres" : absl::StrCat("dir:", options.state, "/blobs");
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
@@ -211,6 +265,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::Option* check_flag = app.add_flag(
       "--check", check, "Say what was found on this machine, and what is missing; starts nothing that stays");
   app.add_flag("--json", line.json, "With --check: print one JSON document")->needs(check_flag);
+  AddRole(app, line.options);
   AddPlaces(app, line.options);
   AddStages(app, line.options);
   AddSecurity(app, line.options);
@@ -227,7 +282,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     command->add_option("--token-file", token_file, "The file, if not given before or in the environment");
     if (command != list) command->add_option("NAME", line.token_name, "The tenant")->required();
   }
-  add->add_option("--role", line.token_role, "tenant or admin")->capture_default_str();
+  add->add_option("--role", line.token_role, "tenant, admin, or node: runs what others submit")->capture_default_str();
   CLI::App* audit = app.add_subcommand("audit", "Print the audit log of --state or --store, also while a service runs");
   audit->fallthrough();
   audit->add_option("--after", line.audit_after, "Leave out records up to this number");
@@ -251,11 +306,22 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     line.exit_code = 2;
   }
   line.options.metrics_given = app.get_option("--metrics")->count() > 0;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0 && !option->get_lnames().empty()) {
+      line.options.given.push_back(absl::StrCat("--", option->get_lnames().front()));
+    }
+  }
+  if (line.options.join.node_name.empty()) line.options.join.node_name = HostName();
   // Workers and tools find it wherever they run.
   line.options.state = std::filesystem::absolute(line.options.state).string();
   if (line.options.store.empty()) line.options.store = absl::StrCat("sqlite:", line.options.state, "/sassay.db");
-  if (line.options.blobs_place.empty()) line.options.blobs_place = absl::StrCat("dir:", line.options.state, "/blobs");
+  if (line.options.blobs_place.empty()) line.options.blobs_place = UsualBlobs(line.options);
   return line;
+}
+
+const char* NameOf(ServiceRole role) {
+  if (role == ServiceRole::kFrontEnd) return "frontend";
+  return role == ServiceRole::kNode ? "node" : "all";
 }
 
 bool IsLoopback(const std::string& listen) {
@@ -287,6 +353,91 @@ absl::Status CheckKeep(const ServiceOptions& options) {
                                                  ": bundles would be dropped while their submissions wait"));
 }
 
+// Flags that a role does not read, and who reads them instead: a flag without effect is a mistake.
+struct Unread {
+  const char* flag;
+  ServiceRole role;
+  const char* instead;
+};
+
+constexpr const char* kNodesHave = "a front end has no GPU; give it to the nodes";
+constexpr const char* kFrontEndsKeep = "a node keeps nothing of clients; give it to the front ends";
+constexpr Unread kUnread[] = {
+    {"--device", ServiceRole::kFrontEnd, kNodesHave},
+    {"--device-deadline", ServiceRole::kFrontEnd, kNodesHave},
+    {"--timing-budget", ServiceRole::kFrontEnd, kNodesHave},
+    {"--jobs-per-device", ServiceRole::kFrontEnd, kNodesHave},
+    {"--spare-runners", ServiceRole::kFrontEnd, kNodesHave},
+    {"--judge-cache-share", ServiceRole::kFrontEnd, kNodesHave},
+    {"--exclusive", ServiceRole::kFrontEnd, kNodesHave},
+    {"--cuda-home", ServiceRole::kFrontEnd, kNodesHave},
+    {"--allow-unsandboxed", ServiceRole::kFrontEnd, kNodesHave},
+    {"--max-attempts", ServiceRole::kFrontEnd, kNodesHave},
+    {"--lease", ServiceRole::kFrontEnd, "each node says how long its leases last; give it to the nodes"},
+    {"--store", ServiceRole::kNode, kFrontEndsKeep},
+    {"--blobs", ServiceRole::kNode, kFrontEndsKeep},
+    {"--keep", ServiceRole::kNode, kFrontEndsKeep},
+    {"--partial-upload-ttl", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-queued", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-in-flight-per-tenant", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-submissions-per-second", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-blob-bytes", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-bytes-per-tenant", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-losses", ServiceRole::kNode, kFrontEndsKeep},
+    {"--default-queue-deadline", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-queue-deadline", ServiceRole::kNode, kFrontEndsKeep},
+    {"--max-run-deadline", ServiceRole::kNode, kFrontEndsKeep},
+};
+
+absl::Status CheckUnread(const ServiceOptions& options) {
+  for (const std::string& flag : options.given) {
+    const bool of_nodes = absl::StartsWith(flag, "--join") || flag == "--node-name";
+    if (of_nodes && options.role != ServiceRole::kNode) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, ": only --role node joins front ends; this is --role ", NameOf(options.role)));
+    }
+    if (flag == "--nodes" && options.role == ServiceRole::kNode) {
+      return absl::InvalidArgumentError("--nodes: a node admits no nodes; front ends do");
+    }
+    for (const Unread& unread : kUnread) {
+      if (flag != unread.flag || options.role != unread.role) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " has no effect with --role ", NameOf(options.role), ": ", unread.instead));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNode(const ServiceOptions& options) {
+  const JoinOptions& join = options.join;
+  if (join.addresses.empty()) {
+    return absl::InvalidArgumentError("--role node needs --join HOST:PORT of a front end (several: with commas)");
+  }
+  for (const std::string& address : join.addresses) RETURN_IF_ERROR(CheckAddress("--join", address));
+  if (join.cert_file.empty() != join.key_file.empty()) {
+    return absl::InvalidArgumentError("--join-cert-file and --join-key-file belong together; give both or neither");
+  }
+  if (join.insecure && !(join.ca_file.empty() && join.cert_file.empty())) {
+    return absl::InvalidArgumentError("--join-insecure asks for no TLS, --join-ca-file and --join-cert-file for TLS");
+  }
+  RETURN_IF_ERROR(cluster::CheckNodeName("--node-name", join.node_name));
+  if (IsLoopback(options.listen)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--listen ", options.listen,
+                   ": a node serves the monitor of its own machine alone, so it listens on loopback (127.0.0.1:50051); "
+                   "clients go to a front end"));
+}
+
+absl::Status CheckRole(const ServiceOptions& options) {
+  RETURN_IF_ERROR(CheckUnread(options));
+  if (options.role == ServiceRole::kNode) return CheckNode(options);
+  if (!options.AdmitsNodes() || IsLoopback(options.listen) || !options.token_file.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--listen ", options.listen,
+                   ": nodes on other machines are known by their tokens; give --token-file ('profiler-service token "
+                   "add NAME --role node --token-file FILE' makes one)"));
+}
+
 absl::Status CheckExposure(const ServiceOptions& options) {
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return absl::InvalidArgumentError("--tls-cert and --tls-key belong together; give both or neither");
@@ -303,6 +454,7 @@ absl::Status CheckExposure(const ServiceOptions& options) {
 }  // namespace
 
 absl::Status CheckOptions(const ServiceOptions& options) {
+  RETURN_IF_ERROR(CheckRole(options));
   RETURN_IF_ERROR(CheckAddress("--listen", options.listen));
   RETURN_IF_ERROR(CheckKeep(options));
   return CheckExposure(options);

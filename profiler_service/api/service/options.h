@@ -15,8 +15,30 @@
 
 namespace sassay::api {
 
+// What this process is in a cluster.
+enum class ServiceRole {
+  kAll,       // the service of one machine; with --nodes other machines' GPUs, too
+  kFrontEnd,  // for clients and nodes; has no GPU
+  kNode,      // has GPUs, and gets its work from a front end
+};
+
+const char* NameOf(ServiceRole role);
+
+// How a node reaches its front ends.
+struct JoinOptions {
+  std::vector<std::string> addresses;  // HOST:PORT each
+  std::string token_file, ca_file, cert_file, key_file;
+  bool insecure = false;
+  std::string node_name;
+};
+
 // Values after flags, environment and file have been merged. Defaults are the documented ones.
 struct ServiceOptions {
+  ServiceRole role = ServiceRole::kAll;
+  bool nodes = false;  // role all: others' GPUs, too
+  JoinOptions join;
+  bool AdmitsNodes() const { return nodes || role == ServiceRole::kFrontEnd; }
+
   std::string listen = "127.0.0.1:50051";
   std::string port_file;
   std::string device = "auto";
@@ -24,7 +46,8 @@ struct ServiceOptions {
   std::string store;        // empty: sqlite:STATE/sassay.db
   std::string blobs_place;  // empty: dir:STATE/blobs
   std::string metrics = "127.0.0.1:9464";
-  bool metrics_given = false;  // not given: a taken port is a warning, not an error
+  bool metrics_given = false;      // not given: a taken port is a warning, not an error
+  std::vector<std::string> given;  // the flags that were given, wherever: "--device"
   std::string workloads;
   std::string token_file;
   std::string tls_cert, tls_key, tls_client_ca;
@@ -74,8 +97,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv);
 // Whether `listen` can only be reached from this machine.
 bool IsLoopback(const std::string& listen);
 
-// What no flag can see alone: a door that nobody asked for (an address that others reach needs TLS or --insecure), and
-// blobs that would expire while their submission waits. INVALID_ARGUMENT with the reason.
+// What no flag can see alone: a door that nobody asked for (an address that others reach needs TLS or --insecure),
+// flags that this role does not read, and blobs that would expire while their submission waits. INVALID_ARGUMENT with
+// the reason.
 absl::Status CheckOptions(const ServiceOptions& options);
 
 }  // namespace sassay::api

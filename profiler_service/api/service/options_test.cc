@@ -121,6 +121,65 @@ TEST_F(OptionsTest, TokenCommandsAreUnderstood) {
   EXPECT_EQ(audit.options.store, "sqlite:/s/sassay.db");
 }
 
+TEST_F(OptionsTest, RolesAndWhomToJoin) {
+  EXPECT_EQ(Parse({}).options.role, ServiceRole::kAll);
+  EXPECT_FALSE(Parse({}).options.AdmitsNodes());
+  EXPECT_TRUE(Parse({"--nodes"}).options.AdmitsNodes());
+  EXPECT_TRUE(Parse({"--role", "frontend"}).options.AdmitsNodes());
+  EXPECT_EQ(Parse({"--role", "worker"}).exit_code, 2);
+  const ServiceOptions node =
+      Parse({"--role", "node", "--join", "a:1,b:2", "--join=c:3", "--join-token-file", "t", "--node-name", "n7"})
+          .options;
+  EXPECT_EQ(node.role, ServiceRole::kNode);
+  EXPECT_THAT(node.join.addresses, testing::ElementsAre("a:1", "b:2", "c:3"));
+  EXPECT_EQ(node.join.token_file, "t");
+  EXPECT_EQ(node.join.node_name, "n7");
+  EXPECT_NE(Parse({"--role", "node", "--join", "a:1"}).options.join.node_name, "");
+  setenv("SASSAY_JOIN", "d:4,e:5", 1);
+  EXPECT_THAT(Parse({"--role", "node"}).options.join.addresses, testing::ElementsAre("d:4", "e:5"));
+  unsetenv("SASSAY_JOIN");
+}
+
+TEST_F(OptionsTest, FrontEndsOfOneDatabaseShareTheirBlobs) {
+  EXPECT_EQ(Parse({"--role", "frontend", "--store", "postgres://db/sassay"}).options.blobs_place, "postgres");
+  EXPECT_EQ(Parse({"--role", "frontend", "--state", "/s"}).options.blobs_place, "dir:/s/blobs");
+  EXPECT_EQ(Parse({"--store", "postgres://db/sassay", "--state", "/s"}).options.blobs_place, "dir:/s/blobs");
+}
+
+TEST_F(OptionsTest, WhatARoleDoesNotReadIsRefused) {
+  const std::vector<std::pair<std::vector<const char*>, const char*>> mistakes = {
+      {{"--role", "frontend", "--device", "cuda:0"},
+       "--device has no effect with --role frontend: a front end has no GPU"},
+      {{"--role", "node", "--join", "a:1", "--store", "sqlite:/f"}, "--store has no effect with --role node"},
+      {{"--role", "node", "--join", "a:1", "--max-queued", "7"}, "give it to the front ends"},
+      {{"--role", "node"}, "--role node needs --join HOST:PORT"},
+      {{"--role", "node", "--join", "a"}, "--join: expected HOST:PORT"},
+      {{"--role", "node", "--join", "a:1", "--nodes"}, "a node admits no nodes"},
+      {{"--role", "node", "--join", "a:1", "--node-name", "two words"}, "--node-name: expected 1 to 64 letters"},
+      {{"--role", "node", "--join", "a:1", "--join-cert-file", "c"}, "belong together"},
+      {{"--role", "node", "--join", "a:1", "--join-insecure", "--join-ca-file", "c"},
+       "--join-insecure asks for no TLS"},
+      {{"--role", "node", "--join", "a:1", "--listen", "0.0.0.0:1", "--insecure"}, "it listens on loopback"},
+      {{"--join", "a:1"}, "--join: only --role node joins front ends; this is --role all"},
+      {{"--role", "frontend", "--node-name", "n"}, "this is --role frontend"},
+      {{"--role", "frontend", "--listen", "0.0.0.0:1", "--insecure"},
+       "nodes on other machines are known by their tokens"},
+      {{"--nodes", "--listen", "0.0.0.0:1", "--insecure"}, "nodes on other machines are known by their tokens"},
+      {{"--role", "frontend", "--lease", "9s"}, "give it to the nodes"}};
+  for (const auto& [arguments, said] : mistakes) {
+    const absl::Status status = CheckOptions(Parse(arguments).options);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << said;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(said));
+  }
+  const std::vector<std::vector<const char*>> right = {
+      {"--role", "frontend", "--listen", "0.0.0.0:1", "--insecure", "--token-file", "t"},
+      {"--nodes", "--device", "emulated:sm_90a"},
+      {"--role", "node", "--join", "a:1,b:2", "--join-insecure", "--lease", "9s", "--drain", "1m", "--node-name", "n"}};
+  for (const std::vector<const char*>& arguments : right) {
+    EXPECT_TRUE(CheckOptions(Parse(arguments).options).ok()) << CheckOptions(Parse(arguments).options);
+  }
+}
+
 TEST(CheckOptions, AnAddressThatIsNoneIsCalledSo) {
   ServiceOptions options;
   EXPECT_TRUE(CheckOptions(options).ok());

@@ -24,6 +24,7 @@
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/tokens.h"
 #include "profiler_service/api/host/host_report.h"
+#include "profiler_service/api/service/node_backing.h"
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/api/service/server.h"
 #include "profiler_service/api/service/start_pipeline.h"
@@ -38,16 +39,6 @@ namespace {
 
 constexpr mode_t kPortFileMode = 0644;  // others must find the service
 constexpr int kAuditPage = 1000;
-
-ServiceFacts FactsOf(pipeline::ServicePipeline& pipeline) {
-  ServiceFacts facts;
-  facts.capabilities.set_sassay_version(SASSAY_VERSION);
-  facts.capabilities.set_rules_version(std::string(verdict::kRulesVersion));
-  facts.capabilities.set_provenance_toolkit(pipeline.provenance_toolkit());
-  for (const sassay::v1::DeviceCapability& device : pipeline.devices()) *facts.capabilities.add_devices() = device;
-  facts.gpus = &pipeline.gpus();
-  return facts;
-}
 
 std::vector<MetricSource> MetricsOf(const pipeline::ServicePipeline& pipeline) {
   std::vector<MetricSource> sources = {
@@ -69,6 +60,38 @@ std::vector<MetricSource> MetricsOf(const pipeline::ServicePipeline& pipeline) {
   return sources;
 }
 
+// `pipeline` is null at a front end.
+ServiceFacts FactsOf(const ServiceOptions& options, pipeline::ServicePipeline* pipeline, telemetry::Hub& telemetry) {
+  ServiceFacts facts;
+  facts.capabilities.set_sassay_version(SASSAY_VERSION);
+  facts.capabilities.set_rules_version(std::string(verdict::kRulesVersion));
+  facts.capabilities.set_default_sanitize(options.sanitize);
+  facts.telemetry = &telemetry;
+  if (pipeline == nullptr) return facts;
+  facts.capabilities.set_provenance_toolkit(pipeline->provenance_toolkit());
+  for (const sassay::v1::DeviceCapability& device : pipeline->devices()) *facts.capabilities.add_devices() = device;
+  facts.gpus = &pipeline->gpus();
+  facts.metrics = MetricsOf(*pipeline);
+  return facts;
+}
+
+// Once a process, with the state folder taken: nobody else writes the report.
+absl::StatusOr<absl::optional<queue::PreviousProcess>> AskHowThePreviousProcessEnded(const StateFolder& state) {
+  const std::filesystem::path file = state.path() / "crash_report";
+  const bool first = !std::filesystem::exists(file);
+  ASSIGN_OR_RETURN(const std::string report, BeginCrashReport(file));
+  if (first) return absl::optional<queue::PreviousProcess>();
+  if (report.empty()) return queue::PreviousProcess::kEndedOrWasKilled;
+  spdlog::error("the service crashed before this start; {}/crash_report.last has the stack", state.path().string());
+  return queue::PreviousProcess::kCrashed;
+}
+
+absl::Status CheckBacking(const ServiceOptions& options) {
+  if (options.role == ServiceRole::kNode) return absl::OkStatus();
+  RETURN_IF_ERROR(store::CheckStoreAddress(options.store));
+  return store::CheckBlobAddress(options.blobs_place, options.store);
+}
+
 absl::Status Announce(const ServiceOptions& options, const Server& server) {
   if (!options.port_file.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n"), kPortFileMode));
@@ -79,8 +102,7 @@ absl::Status Announce(const ServiceOptions& options, const Server& server) {
 
 absl::Status Serve(const ServiceOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
-  RETURN_IF_ERROR(store::CheckStoreAddress(options.store));
-  RETURN_IF_ERROR(store::CheckBlobAddress(options.blobs_place, options.store));
+  RETURN_IF_ERROR(CheckBacking(options));
   CatchFatalSignals();
   CatchStopSignals(SecondStopSignal::kExitsAtOnce, 1);
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));
@@ -88,17 +110,26 @@ absl::Status Serve(const ServiceOptions& options) {
   setenv("TMPDIR", scratch.path().c_str(), 1);  // every TemporaryDirectory lies there
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, WorkloadCatalog::Load(WorkloadFolders(options)));
   telemetry::Hub telemetry;
-  ASSIGN_OR_RETURN(const auto pipeline, StartPipeline(options, catalog, &telemetry));
-  ServiceFacts facts = FactsOf(*pipeline);
-  facts.capabilities.set_default_sanitize(options.sanitize);
-  facts.telemetry = &telemetry;
-  facts.metrics = MetricsOf(*pipeline);
-  ASSIGN_OR_RETURN(const auto server,
-                   Server::Start(options, std::move(state), pipeline->runner(), catalog, std::move(facts)));
-  RETURN_IF_ERROR(Announce(options, *server));
+  std::unique_ptr<pipeline::ServicePipeline> pipeline;
+  if (options.role != ServiceRole::kFrontEnd) {
+    ASSIGN_OR_RETURN(pipeline, StartPipeline(options, catalog, &telemetry));
+  }
+  JobRunner* const runner = pipeline == nullptr ? nullptr : &pipeline->runner();
+  ServiceFacts facts = FactsOf(options, pipeline.get(), telemetry);
+  ASSIGN_OR_RETURN(facts.previous, AskHowThePreviousProcessEnded(state));
+  std::unique_ptr<Backing> backing;
+  if (options.role == ServiceRole::kNode) {
+    ASSIGN_OR_RETURN(backing, OpenNodeBacking(options, facts, runner->concurrency(), StopSignalCame));
+  } else {
+    ASSIGN_OR_RETURN(backing, OpenOwnBacking(options));
+  }
+  const auto server = Server::Start(options, std::move(state), std::move(backing), runner, catalog, std::move(facts));
+  if (absl::IsCancelled(server.status())) return absl::OkStatus();  // told to end before it had begun
+  RETURN_IF_ERROR(server.status());
+  RETURN_IF_ERROR(Announce(options, **server));
   WaitForStopSignal();
   spdlog::info("stopping: running work has {} to end", absl::FormatDuration(options.drain));
-  server->Shutdown();
+  (*server)->Shutdown();
   return absl::OkStatus();
 }
 
@@ -138,6 +169,9 @@ absl::Status PrintAuditLog(const CommandLine& line) {
 
 // People see the whole report before the exit status says it in short.
 absl::Status CheckHost(const CommandLine& line) {
+  if (line.options.role == ServiceRole::kFrontEnd) {
+    return absl::InvalidArgumentError("--check looks for GPUs, driver and tools, which a front end does without");
+  }
   const sassay::v1::HostReport report = ReportOnHost(line.options, GatherHostFacts(line.options));
   std::cout << (line.json ? absl::StrCat(ToJson(report), "\n") : RenderHostReport(report)) << std::flush;
   return report.can_judge() ? absl::OkStatus() : absl::FailedPreconditionError("candidates cannot be judged here");

@@ -6,9 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <map>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,29 +15,30 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/metrics/service_metrics.h"
-#include "common/process/crash_report.h"
+#include "profiler_service/api/ports/cluster/cluster_gpus.h"
+#include "profiler_service/api/ports/cluster/cluster_port.h"
 #include "profiler_service/api/ports/control_port.h"
 #include "profiler_service/api/ports/gpu_holds.h"
 #include "profiler_service/api/ports/heartbeat.h"
 #include "profiler_service/api/ports/profiler_port.h"
 #include "profiler_service/api/service/metrics.h"
 #include "profiler_service/queue/dispatcher.h"
-#include "profiler_service/store/open_store.h"
 #include "spdlog/spdlog.h"
 
 namespace sassay::api {
 namespace {
 
 constexpr int kIoThreads = 4;
+// Calls of nodes wait there for the store.
+constexpr int kClusterThreads = 8;
 // A canary each for as many GPUs at once.
 constexpr int kSlowControlThreads = 8;
+// For leases that have ended without a word.
+constexpr absl::Duration kFrontEndLooks = absl::Seconds(2);
 constexpr double kAuditedRefusalsPerSecond = 1;
 constexpr int kMaxMessageBytes = 4 << 20;
-constexpr absl::Duration kHousekeeping = absl::Minutes(10);
-constexpr int kTrimAtOnce = 20;
 constexpr auto kCallsEndWithin = std::chrono::seconds(1);
 constexpr int kClientPingMilliseconds = 10'000;
 
@@ -69,41 +69,66 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const Servi
   return grpc::SslServerCredentials(tls);
 }
 
-// Call with the store open: its lock says that no other process writes the report.
-absl::StatusOr<queue::PreviousProcess> AskHowThePreviousProcessEnded(const ServiceOptions& options) {
-  ASSIGN_OR_RETURN(const std::string report, BeginCrashReport(std::filesystem::path(options.state) / "crash_report"));
-  if (report.empty()) return queue::PreviousProcess::kEndedOrWasKilled;
-  spdlog::error("the service crashed before this start; {}/crash_report.last has the stack", options.state);
-  return queue::PreviousProcess::kCrashed;
-}
-
 // What the queue may ask for: everything, on any of the devices.
-queue::QueueOptions WithDevices(queue::QueueOptions options, const sassay::v1::GetCapabilitiesResponse& capabilities) {
+queue::QueueOptions WithDevices(queue::QueueOptions options, const ServiceFacts& facts, const std::string& identity) {
+  const sassay::v1::GetCapabilitiesResponse& capabilities = facts.capabilities;
   std::set<std::string> models;
   for (const sassay::v1::DeviceCapability& device : capabilities.devices()) models.insert(device.model());
   options.asker.models.assign(models.begin(), models.end());
   options.asker.pools.front().gpus = static_cast<uint64_t>(std::max(capabilities.devices_size(), 1));
+  if (identity.empty()) return options;
+  options.owner_prefix = absl::StrCat(identity, "/");
+  options.asker.node = identity;
+  // Where nodes are, too, each submission waits in the pool of its architecture.
+  std::map<std::string, uint64_t> archs;
+  for (const sassay::v1::DeviceCapability& device : capabilities.devices()) {
+    for (const std::string& arch : device.archs()) ++archs[arch];
+  }
+  for (const auto& [arch, count] : archs) options.asker.pools.push_back({arch, count, {identity}});
   return options;
+}
+
+// Where others have GPUs, too, theirs are not looked after here.
+std::function<bool(absl::string_view)> OnlyOwn(const pipeline::Gpus* own) {
+  std::set<std::string, std::less<>> names;
+  if (own != nullptr) {
+    for (const sassay::v1::Gpu& gpu : own->List()) names.insert(gpu.uuid());
+  }
+  return [names = std::move(names)](absl::string_view gpu) { return names.find(gpu) != names.end(); };
+}
+
+queue::QueueOptions QueueOptionsOf(const ServiceOptions& options, const ServiceFacts& facts,
+                                   const std::string& identity) {
+  queue::QueueOptions of = WithDevices(options.queue, facts, identity);
+  // It has no leases to renew: what a renewal would cost goes into looking for those of dead nodes.
+  if (options.role == ServiceRole::kFrontEnd) of.lease = kFrontEndLooks * 3;
+  if (facts.gpus != nullptr) of.free_models = [own = facts.gpus] { return own->FreeModels(); };
+  if (options.AdmitsNodes() || !identity.empty()) of.mine = OnlyOwn(facts.gpus);
+  return of;
 }
 
 }  // namespace
 
 // Members in the order in which they depend on each other; destroyed in reverse.
 struct Server::Parts {
-  Parts(const ServiceOptions& service_options, StateFolder taken_state, std::unique_ptr<store::Store> opened_store,
-        std::unique_ptr<store::BlobStore> opened_blobs, std::unique_ptr<TokenRegistry> opened_tokens,
-        const WorkloadCatalog& catalog, ServiceFacts facts)
+  Parts(const ServiceOptions& service_options, StateFolder taken_state, std::unique_ptr<Backing> opened_backing,
+        std::unique_ptr<TokenRegistry> opened_tokens, const WorkloadCatalog& catalog, ServiceFacts facts,
+        const std::string& identity)
       : options(service_options),
         state(std::move(taken_state)),
-        store(std::move(opened_store)),
-        blobs(std::move(opened_blobs)),
+        backing(std::move(opened_backing)),
+        store(&backing->store()),
+        own_gpus(facts.gpus),
+        cluster_gpus(MakeClusterGpus()),
+        gpus(cluster_gpus == nullptr ? *own_gpus : *cluster_gpus),
+        holds(*store, gpus),
         streams(options.max_streams_per_tenant),
         tokens(std::move(opened_tokens)),
         submissions(options.max_submissions_per_second),
-        queue(*store, WithDevices(options.queue, facts.capabilities), metrics.Hooks()),
+        queue(*store, QueueOptionsOf(options, facts, identity), metrics.Hooks()),
         port{queue,
              *store,
-             *blobs,
+             backing->blobs(),
              catalog,
              *tokens,
              submissions,
@@ -112,35 +137,62 @@ struct Server::Parts {
              control_pool,
              streams,
              [this](absl::StatusCode code) { metrics.CountRefused(code); },
-             std::move(facts.capabilities)},
+             std::move(facts.capabilities),
+             backing->nodes()},
         machine(std::move(facts.metrics)),
-        gpus(*facts.gpus),
         telemetry(*facts.telemetry),
-        holds(*store, gpus),
         profiler_port(port),
-        control_port(port, {gpus, holds, telemetry, slow_control_pool}) {}
+        control_port(port, {gpus, holds, telemetry, slow_control_pool}) {
+    if (port.nodes != nullptr) {
+      cluster_port = std::make_unique<ClusterPort>(port, ClusterParts{*port.nodes, cluster_pool, absl::Now});
+    }
+  }
+
+  std::unique_ptr<ClusterGpus> MakeClusterGpus() const {
+    cluster::NodeRegistry* const nodes = backing->nodes();
+    return nodes == nullptr ? nullptr : std::make_unique<ClusterGpus>(own_gpus, *nodes);
+  }
 
   // What is held is closed before anything is handed out; from then on the queue follows the GPUs.
   absl::Status FollowGpus() {
     gpus.OnSeatsChange([this](uint32_t seats) { queue.SetRoom(seats); });
     RETURN_IF_ERROR(holds.Start());
     queue.SetRoom(gpus.open_seats());
-    heartbeat = std::make_unique<Heartbeat>(telemetry, gpus, *store);
+    holds_ear = queue.OnHolds([this] { FollowHolds(); });
     return absl::OkStatus();
   }
 
+  // Those that others have placed and lifted, at a front end or at a node.
+  void FollowHolds() {
+    const absl::Status followed = holds.Refresh();
+    if (!followed.ok()) spdlog::warn("cannot see which GPUs are held: {}", followed.ToString());
+  }
+
+  // A node has none: what waits does so at its front ends.
+  absl::StatusOr<uint64_t> Queued() const {
+    if (!HasClients()) return uint64_t{0};
+    ASSIGN_OR_RETURN(const store::Depths depths, store->CountDepths());
+    return depths.queued;
+  }
+  bool HasClients() const { return port.blobs != nullptr; }
+
   std::vector<MetricSource> Sources() {
     std::vector<MetricSource> sources = {
-        {&metrics::kQueueDepth, [this] { return Depth(&store::Depths::queued); }},
-        {&metrics::kSubmissionsRunning, [this] { return Depth(&store::Depths::leased); }},
         {&metrics::kPaused, [this] { return holds.AllHeld() ? 1.0 : 0.0; }},
-        {&metrics::kBlobBytes, [this] { return BlobBytes(); }},
         {&metrics::kOpenStreams, [this] { return static_cast<double>(streams.count()); }},
         {&metrics::kTimingsProvisional, [this] { return static_cast<double>(queue.finality().open()); }},
         {&metrics::kMonitorWatching,
          [this] { return queue.finality().silent() <= queue::Finality::kSilence ? 1.0 : 0.0; }},
     };
-    for (const sassay::v1::Gpu& gpu : gpus.List()) {
+    if (HasClients()) {
+      sources.push_back({&metrics::kQueueDepth, [this] { return Depth(&store::Depths::queued); }});
+      sources.push_back({&metrics::kSubmissionsRunning, [this] { return Depth(&store::Depths::leased); }});
+      sources.push_back({&metrics::kBlobBytes, [this] { return BlobBytes(); }});
+    } else {
+      sources.push_back({&metrics::kSubmissionsRunning, [this] { return static_cast<double>(queue.running()); }});
+    }
+    if (own_gpus == nullptr) return sources;
+    for (const sassay::v1::Gpu& gpu : own_gpus->List()) {
       for (const char* holder : {"operator", "monitor"}) {
         sources.push_back({&metrics::kGpuHeld,
                            [this, uuid = gpu.uuid(), holder] { return Held(uuid, holder); },
@@ -162,7 +214,7 @@ struct Server::Parts {
   }
 
   absl::StatusOr<double> BlobBytes() const {
-    ASSIGN_OR_RETURN(const uint64_t bytes, blobs->TotalBytes());
+    ASSIGN_OR_RETURN(const uint64_t bytes, port.blobs->TotalBytes());
     return static_cast<double>(bytes);
   }
 
@@ -181,20 +233,6 @@ struct Server::Parts {
                                      "; removed: ", absl::StrJoin(change.removed, ", "))});
       if (!audited.ok()) spdlog::error("cannot write down a change of the tokens: {}", audited.ToString());
     });
-  }
-
-  // A bundle that is about to run must not expire meanwhile.
-  absl::StatusOr<std::string> ReadBundle(absl::string_view tenant, absl::string_view sha256) {
-    RETURN_IF_ERROR(blobs->Touch(tenant, sha256, absl::Now()));
-    return blobs->ReadAll(tenant, sha256);
-  }
-
-  // Counts against the tenant's quota, and expires, as what it uploads.
-  absl::StatusOr<std::string> KeepArtifact(absl::string_view tenant, absl::string_view bytes) {
-    const std::string sha256 = Sha256Hex(bytes);
-    RETURN_IF_ERROR(blobs->Write(tenant, sha256, bytes.size(), 0, bytes).status());
-    RETURN_IF_ERROR(blobs->Touch(tenant, sha256, absl::Now()));
-    return sha256;
   }
 
   absl::Status ServeMetrics() {
@@ -220,34 +258,20 @@ struct Server::Parts {
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMilliseconds);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    builder.RegisterService(&profiler_port);
+    if (HasClients()) builder.RegisterService(&profiler_port);
+    if (cluster_port != nullptr) builder.RegisterService(cluster_port.get());
     builder.RegisterService(&control_port);
     server = builder.BuildAndStart();
     if (server == nullptr || (bound_port == 0 && options.listen.rfind("unix:", 0) != 0)) {
       return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
                                                  ": the address may be taken, or the TLS files do not fit together"));
     }
+    // Not before everything else has started.
+    server->GetHealthCheckService()->SetServingStatus(false);
+    heartbeat = std::make_unique<Heartbeat>(telemetry, gpus, [this] { return Queued(); });
     address = bound_port == 0 ? options.listen
                               : absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", bound_port);
     return absl::OkStatus();
-  }
-
-  // In small transactions, so that what is written meanwhile hardly waits.
-  void Trim(absl::Time before) {
-    absl::StatusOr<int> trimmed = kTrimAtOnce;
-    while (trimmed.ok() && *trimmed == kTrimAtOnce && !stop.HasBeenNotified()) {
-      trimmed = store->Trim(before, kTrimAtOnce);
-    }
-    if (!trimmed.ok()) spdlog::error("cannot drop old verdicts: {}", trimmed.status().ToString());
-  }
-
-  void KeepHouse() {
-    do {
-      const absl::Time now = absl::Now();
-      const absl::Status status = blobs->Expire(now - options.partial_upload_ttl, now - options.keep);
-      if (!status.ok()) spdlog::error("cannot drop old blobs: {}", status.ToString());
-      Trim(now - options.keep);
-    } while (!stop.WaitForNotificationWithTimeout(kHousekeeping));
   }
 
   void Shutdown() {
@@ -255,6 +279,7 @@ struct Server::Parts {
     stop.Notify();
     if (server != nullptr) server->GetHealthCheckService()->SetServingStatus(false);
     streams.RefuseNew();
+    backing->Drain();
     if (dispatcher != nullptr) dispatcher->Drain(options.drain);
     streams.EndAll();
     if (server != nullptr) {
@@ -262,15 +287,20 @@ struct Server::Parts {
       server->Wait();
     }
     metrics.StopServing();
+    holds_ear.reset();
     heartbeat.reset();
     gpus.OnSeatsChange({});
-    if (housekeeper.joinable()) housekeeper.join();
+    backing->Leave();
   }
 
   const ServiceOptions options;
   const StateFolder state;
-  const std::unique_ptr<store::Store> store;
-  const std::unique_ptr<store::BlobStore> blobs;
+  const std::unique_ptr<Backing> backing;
+  store::Store* const store;
+  pipeline::Gpus* const own_gpus;                   // null at a front end
+  const std::unique_ptr<ClusterGpus> cluster_gpus;  // where nodes are admitted
+  pipeline::Gpus& gpus;
+  GpuHolds holds;
   OpenStreams streams;
   const std::unique_ptr<TokenRegistry> tokens;
   RateLimiter submissions;
@@ -280,45 +310,52 @@ struct Server::Parts {
   IoPool pool{kIoThreads};
   IoPool control_pool{1};
   IoPool slow_control_pool{kSlowControlThreads};
+  IoPool cluster_pool{kClusterThreads};
   PortContext port;
   const std::vector<MetricSource> machine;
-  pipeline::Gpus& gpus;
   telemetry::Hub& telemetry;
-  GpuHolds holds;
   std::unique_ptr<Heartbeat> heartbeat;
   ProfilerPort profiler_port;
   ControlPort control_port;
+  std::unique_ptr<ClusterPort> cluster_port;
+  std::shared_ptr<queue::Bell::Ear> holds_ear;
   std::unique_ptr<queue::Dispatcher> dispatcher;
   std::unique_ptr<grpc::Server> server;
   absl::Notification stop;
-  std::thread housekeeper;
   int bound_port = 0;
   std::string address, metrics_address;
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& options, StateFolder state,
-                                                      JobRunner& runner, const WorkloadCatalog& catalog,
-                                                      ServiceFacts facts) {
+                                                      std::unique_ptr<Backing> backing, JobRunner* runner,
+                                                      const WorkloadCatalog& catalog, ServiceFacts facts) {
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(auto store, store::OpenStore(options.store));
-  const std::string place =
-      options.blobs_place.empty() ? absl::StrCat("dir:", (state.path() / "blobs").string()) : options.blobs_place;
-  ASSIGN_OR_RETURN(auto blobs, store::OpenBlobs(place, options.store, options.blobs));
+  // Whose leases are taken back after a restart, where others have some, too.
+  std::string identity;
+  if (options.role == ServiceRole::kAll && backing->store().shared()) {
+    ASSIGN_OR_RETURN(identity, state.Identity());
+  }
   ASSIGN_OR_RETURN(auto tokens, OpenTokens(options));
+  const queue::PreviousProcess previous = facts.previous.value_or(queue::PreviousProcess::kEndedOrWasKilled);
   std::unique_ptr<Server> server(new Server(std::make_unique<Parts>(
-      options, std::move(state), std::move(store), std::move(blobs), std::move(tokens), catalog, std::move(facts))));
+      options, std::move(state), std::move(backing), std::move(tokens), catalog, std::move(facts), identity)));
   Parts& running = *server->parts_;
   running.FollowTokens();
-  ASSIGN_OR_RETURN(const queue::PreviousProcess previous, AskHowThePreviousProcessEnded(options));
+  RETURN_IF_ERROR(running.ServeMetrics());
+  // A node's monitor must hear it while it waits for its front ends: it restarts what says nothing.
+  if (!running.HasClients()) RETURN_IF_ERROR(running.Listen());
+  RETURN_IF_ERROR(running.backing->Join());
   RETURN_IF_ERROR(running.queue.Start(previous));
   RETURN_IF_ERROR(running.FollowGpus());
-  RETURN_IF_ERROR(running.ServeMetrics());
-  RETURN_IF_ERROR(running.Listen());
+  if (running.HasClients()) RETURN_IF_ERROR(running.Listen());
+  running.server->GetHealthCheckService()->SetServingStatus(true);
+  if (runner == nullptr) return server;
   running.dispatcher = std::make_unique<queue::Dispatcher>(
-      running.queue, runner,
-      [&running](absl::string_view tenant, absl::string_view sha256) { return running.ReadBundle(tenant, sha256); },
-      [&running](absl::string_view tenant, absl::string_view bytes) { return running.KeepArtifact(tenant, bytes); });
-  running.housekeeper = std::thread([&running] { running.KeepHouse(); });
+      running.queue, *runner,
+      [kept = running.backing.get()](const store::Lease& lease) { return kept->ReadBundle(lease); },
+      [kept = running.backing.get()](const store::Lease& lease, absl::string_view bytes) {
+        return kept->KeepArtifact(lease, bytes);
+      });
   return server;
 }
 

@@ -1,4 +1,4 @@
-// The service as one object: store, queue, dispatcher and ports around a runner.
+// The service as one object, in whichever role: backing, queue, dispatcher and ports around a runner.
 #ifndef SASSAY_PROFILER_SERVICE_API_SERVICE_SERVER_H_
 #define SASSAY_PROFILER_SERVICE_API_SERVICE_SERVER_H_
 
@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "common/workload/catalog.h"
+#include "profiler_service/api/service/backing.h"
 #include "profiler_service/api/service/metrics.h"
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/api/service/state_folder.h"
 #include "profiler_service/pipeline/job.h"
 #include "profiler_service/pipeline/lanes/gpus.h"
+#include "profiler_service/queue/queue.h"
 #include "profiler_service/telemetry/hub.h"
 #include "sassay/v1/profiler.pb.h"
 
@@ -21,22 +24,24 @@ namespace sassay::api {
 // What the service tells about the machine it runs on.
 struct ServiceFacts {
   sassay::v1::GetCapabilitiesResponse capabilities;
-  // Of the runner; they outlive the server.
+  // Of the runner, null without one; they outlive the server.
   pipeline::Gpus* gpus = nullptr;
   telemetry::Hub* telemetry = nullptr;
+  // How the process that had this state before came to its end; nothing where there was none.
+  absl::optional<queue::PreviousProcess> previous;
   // Of its workers, for Prometheus; they must be readable until Shutdown.
   std::vector<MetricSource> metrics;
 };
 
-// Life cycle: Start answers when the port is open; Shutdown (or destruction) drains. `runner` and `catalog` outlive it.
-// Thread-compatible.
+// Life cycle: Start answers when the port is open; Shutdown (or destruction) drains. `runner`, which is null at a front
+// end, and `catalog` outlive it. Thread-compatible.
 class Server {
  public:
-  // `state` is options.state, held until the server ends. INVALID_ARGUMENT for options that cannot be;
-  // FAILED_PRECONDITION if the database is in use; UNAVAILABLE if a port or the disk cannot be had.
+  // `state` is options.state, held until the server ends. A backing without blobs has no clients: then Control is all
+  // that is served. INVALID_ARGUMENT for options that cannot be; UNAVAILABLE if a port or the disk cannot be had.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServiceOptions& options, StateFolder state,
-                                                       JobRunner& runner, const WorkloadCatalog& catalog,
-                                                       ServiceFacts facts);
+                                                       std::unique_ptr<Backing> backing, JobRunner* runner,
+                                                       const WorkloadCatalog& catalog, ServiceFacts facts);
   ~Server();
 
   // "HOST:PORT" with the port that was taken.

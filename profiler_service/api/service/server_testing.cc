@@ -115,6 +115,7 @@ ServerTest::ServerTest(std::vector<std::string> gpus) : gpus_(std::move(gpus)) {
   options_.listen = "127.0.0.1:0";
   options_.state = directory_.path() / "state";
   options_.store = "sqlite:" + options_.state + "/sassay.db";
+  options_.blobs_place = "dir:" + options_.state + "/blobs";
   options_.metrics = "";
   options_.drain = absl::ZeroDuration();
 }
@@ -132,7 +133,9 @@ absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOption
   for (const auto& [mode, count] : {std::pair("PLAIN", 3.0), std::pair("CHECKED", 2.0)}) {
     facts.metrics.push_back({&metrics::kRunnersStarted, [count = count] { return count; }, {mode}});
   }
-  return Server::Start(options, std::move(state), runner_, WorkloadCatalog::BuiltIn(), std::move(facts));
+  ASSIGN_OR_RETURN(auto backing, OpenOwnBacking(options));
+  return Server::Start(options, std::move(state), std::move(backing), &runner_, WorkloadCatalog::BuiltIn(),
+                       std::move(facts));
 }
 
 void ServerTest::Start() {

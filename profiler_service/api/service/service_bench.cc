@@ -101,11 +101,18 @@ void BenchOverheads() {
   options.listen = "127.0.0.1:0";
   options.state = directory.path() / "state";
   options.store = "sqlite:" + options.state + "/sassay.db";
+  options.blobs_place = "dir:" + options.state + "/blobs";
   options.metrics = "";
   options.max_submissions_per_second = 1e9;
   queue::FakeRunner runner(2);
-  const auto server =
-      *Server::Start(options, *StateFolder::Take(options.state), runner, WorkloadCatalog::BuiltIn(), {});
+  pipeline::FakeGpus gpus({"emulated:sm_90a#0"}, runner.concurrency());
+  telemetry::Hub telemetry;
+  ServiceFacts facts;
+  facts.gpus = &gpus;
+  facts.telemetry = &telemetry;
+  StateFolder state = *StateFolder::Take(options.state);
+  const auto server = *Server::Start(options, std::move(state), *OpenOwnBacking(options), &runner,
+                                     WorkloadCatalog::BuiltIn(), std::move(facts));
   const std::string bundle(100'000, 'b');
   if (!TestClient(server->address(), "").Upload(bundle).ok()) std::abort();
   std::printf("%-40s %12s %10s %10s\n", "overhead per submission over gRPC", "verdicts/s", "p50 ms", "p99 ms");

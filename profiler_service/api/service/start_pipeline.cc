@@ -20,6 +20,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
                                                                          telemetry::Hub* telemetry) {
   pipeline::ServicePipelineOptions parts;
   ASSIGN_OR_RETURN(parts.devices, ParseDevices(options.device));
+  if (options.role == ServiceRole::kNode) parts.emulated_suffix = absl::StrCat("@", options.join.node_name);
   parts.state = options.state;
   parts.workloads = WorkloadFolders(options);
   parts.catalog = &catalog;

@@ -8,6 +8,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/random.h"
+#include "common/base/status_macros.h"
 
 namespace sassay::api {
 
@@ -23,6 +26,17 @@ absl::StatusOr<StateFolder> StateFolder::Take(const std::filesystem::path& path)
   if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return StateFolder(path, std::move(lock));
   return absl::FailedPreconditionError(absl::StrCat(
       path.string(), " is locked: another profiler-service uses this state; stop it or choose another --state"));
+}
+
+absl::StatusOr<std::string> StateFolder::Identity() const {
+  constexpr size_t kBytes = 8;
+  const std::filesystem::path file = path_ / "identity";
+  const absl::StatusOr<std::string> kept = ReadFile(file);
+  if (kept.ok() && kept->size() == 2 * kBytes) return kept;
+  if (!kept.ok() && !absl::IsNotFound(kept.status())) return kept.status();
+  std::string made = RandomHex(kBytes);
+  RETURN_IF_ERROR(WriteFileAtomically(file, made, 0600));
+  return made;
 }
 
 }  // namespace sassay::api

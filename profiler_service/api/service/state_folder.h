@@ -3,6 +3,7 @@
 #define SASSAY_PROFILER_SERVICE_API_SERVICE_STATE_FOLDER_H_
 
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,8 @@ class StateFolder {
   static absl::StatusOr<StateFolder> Take(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
+  // A random name, made when first asked for, kept there: tells this service from others that use the same store.
+  absl::StatusOr<std::string> Identity() const;
 
  private:
   StateFolder(std::filesystem::path path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}

@@ -30,5 +30,17 @@ TEST(StateFolder, WhatCannotBeMadeIsNamed) {
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("--state"));
 }
 
+TEST(StateFolder, HasOneIdentityForEver) {
+  const TemporaryDirectory directory = *TemporaryDirectory::Create("state_folder_test");
+  std::string first;
+  {
+    const StateFolder folder = *StateFolder::Take(directory.path() / "a");
+    first = *folder.Identity();
+    EXPECT_EQ(*folder.Identity(), first);
+  }
+  EXPECT_EQ(*StateFolder::Take(directory.path() / "a")->Identity(), first);
+  EXPECT_NE(*StateFolder::Take(directory.path() / "b")->Identity(), first);
+}
+
 }  // namespace
 }  // namespace sassay::api

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/cluster/convert.h"
 
 namespace sassay::api {
 namespace {
@@ -26,15 +27,7 @@ constexpr size_t kMaxIdBytes = 64;
 constexpr absl::Duration kMostClockDifference = absl::Minutes(1);
 
 absl::Status CheckNodeId(const NodeId& node) {
-  const auto plain = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
-  };
-  if (node.name().empty() || node.name().size() > kMaxNameBytes ||
-      !std::all_of(node.name().begin(), node.name().end(), plain)) {
-    return absl::InvalidArgumentError(absl::StrCat("node.name: expected 1 to ", kMaxNameBytes,
-                                                   " letters, digits, '.', '_' or '-', got '",
-                                                   absl::CEscape(node.name().substr(0, kMaxNameBytes)), "'"));
-  }
+  RETURN_IF_ERROR(cluster::CheckNodeName("node.name", node.name()));
   const bool hex = std::all_of(node.instance().begin(), node.instance().end(), [](char c) {
     return absl::ascii_isdigit(static_cast<unsigned char>(c)) || (c >= 'a' && c <= 'f');
   });

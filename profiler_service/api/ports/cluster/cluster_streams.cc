@@ -119,7 +119,7 @@ class BundleStream : public ManagedStream<grpc::ServerWriteReactor<ReadBundleRes
     tenant_ = submission.tenant;
     sha256_ = submission.request.bundle_sha256();
     // A bundle that is about to run must not expire meanwhile.
-    return Missing(port_.blobs.Touch(tenant_, sha256_, absl::Now()));
+    return Missing(port_.blobs->Touch(tenant_, sha256_, absl::Now()));
   }
 
   // NOT_FOUND would say that the node is not registered.
@@ -129,7 +129,7 @@ class BundleStream : public ManagedStream<grpc::ServerWriteReactor<ReadBundleRes
   }
 
   void Send() {
-    absl::StatusOr<std::string> bytes = port_.blobs.Read(tenant_, sha256_, offset_, kMaxChunkBytes);
+    absl::StatusOr<std::string> bytes = port_.blobs->Read(tenant_, sha256_, offset_, kMaxChunkBytes);
     if (!bytes.ok()) return Close(Missing(bytes.status()));
     if (bytes->empty()) return Close(absl::OkStatus());
     offset_ += bytes->size();
@@ -182,9 +182,9 @@ class ArtifactStream : public ManagedStream<grpc::ServerReadReactor<KeepArtifact
           absl::StrCat("data: expected at most ", kMaxChunkBytes, " bytes, got ", chunk_.data().size()));
     }
     ASSIGN_OR_RETURN(const store::WriteStatus written,
-                     port_.blobs.Write(tenant_, sha256_, total_bytes_, chunk_.offset_bytes(), chunk_.data()));
+                     port_.blobs->Write(tenant_, sha256_, total_bytes_, chunk_.offset_bytes(), chunk_.data()));
     if (!written.complete) return false;
-    RETURN_IF_ERROR(port_.blobs.Touch(tenant_, sha256_, absl::Now()));
+    RETURN_IF_ERROR(port_.blobs->Touch(tenant_, sha256_, absl::Now()));
     return true;
   }
 

@@ -25,7 +25,7 @@ FrontEndFixture::FrontEndFixture(const std::filesystem::path& directory, store::
       queue_(store, {}),
       context_{queue_,
                store,
-               *blobs_,
+               blobs_.get(),
                catalog_,
                *tokens_,
                submissions_,
@@ -34,7 +34,8 @@ FrontEndFixture::FrontEndFixture(const std::filesystem::path& directory, store::
                control_pool_,
                streams_,
                [](absl::StatusCode) {},
-               {}},
+               {},
+               &nodes_},
       nodes_(registered, [] { return kClusterTestNow; }),
       cluster_port_(context_, {nodes_, cluster_pool_, [] { return kClusterTestNow; }}) {
   grpc::ServerBuilder builder;
