@@ -7,7 +7,6 @@
 #include "agent/submit/from_settings.h"
 #include "agent/submit/rpc_error.h"
 #include "common/base/proto_json.h"
-#include "sassay/v1/agent.pb.h"
 
 namespace sassay::agent {
 namespace {
@@ -74,12 +73,7 @@ int ReportFailure(const Terminal& terminal, bool json, const absl::Status& statu
                 << "\n"
                 << std::flush;
   if (!json) return exit_status;
-  v1::CommandFailure failure;
-  failure.set_exit_status(exit_status);
-  failure.set_error(absl::StatusCodeToString(status.code()));
-  failure.set_message(std::string(status.message()));
-  failure.set_submission_id(std::string(submission_id));
-  *terminal.out << ToJson(failure) << "\n" << std::flush;
+  *terminal.out << ToJson(FailureOf(status, submission_id)) << "\n" << std::flush;
   return exit_status;
 }
 

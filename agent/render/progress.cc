@@ -32,6 +32,11 @@ void Progress::BeginLocked(absl::string_view step, absl::string_view detail) {
   if (interactive_) Redraw();
 }
 
+void Progress::Detail(absl::string_view detail) {
+  absl::MutexLock lock(&mutex_);
+  detail_ = PrintableLine(detail);
+}
+
 void Progress::End(absl::string_view outcome, absl::string_view detail) {
   absl::MutexLock lock(&mutex_);
   if (step_.empty()) return;

@@ -30,6 +30,8 @@ class Progress {
   ~Progress() { Finish(); }
 
   void Begin(absl::string_view step, absl::string_view detail = "");
+  // Other words behind the running step.
+  void Detail(absl::string_view detail);
   // `outcome` is a StageReport::Outcome in words ("passed", "failed", "skipped", "unavailable").
   void End(absl::string_view outcome, absl::string_view detail = "");
   // A line of its own, above the running step.

@@ -4,12 +4,14 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/rpc/stopper.h"
+#include "sassay/v1/bundle.pb.h"
 #include "sassay/v1/trajectory.pb.h"
 #include "sassay/v1/workload.pb.h"
 
@@ -23,6 +25,10 @@ struct JudgeJob {
   std::string source_name;
   // The same one again finds the same submission, whoever sent it.
   std::string request_id;
+  // Instead of `source`: the files of one candidate.
+  std::vector<v1::SourceFile> files = {};
+  // Instead of either: a bundle in canonical bytes.
+  std::string bundle = {};
 };
 
 // What happens to it, told from the thread that called Judge. A failure that a listener returns ends the judging.
@@ -33,6 +39,8 @@ struct JudgeListener {
   std::function<absl::Status(const v1::Submitted&)> on_built = [](const v1::Submitted&) { return absl::OkStatus(); };
   // The monitor excluded an attempt and the service runs the candidate again; `turn` is not filled in.
   std::function<void(const v1::AttemptExcluded&)> on_excluded = [](const v1::AttemptExcluded&) {};
+  // The submission has a name.
+  std::function<void(absl::string_view id)> on_accepted = [](absl::string_view) {};
   // "connection lost, attaching again".
   std::function<void(absl::string_view)> on_note = [](absl::string_view) {};
 };

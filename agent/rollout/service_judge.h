@@ -2,7 +2,7 @@
 #ifndef SASSAY_AGENT_ROLLOUT_SERVICE_JUDGE_H_
 #define SASSAY_AGENT_ROLLOUT_SERVICE_JUDGE_H_
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,26 +26,33 @@ struct ServiceJudgeOptions {
   // Larger bundles are the candidate's fault; what the service accepts.
   uint64_t max_bundle_bytes = 0;
   RetryPolicy retry;
-  // By workload name: what else is captured, for the sanitizer (ShapesForSanitizers).
-  std::map<std::string, std::vector<v1::Workload>> welcome;
+  // What else is captured, for the sanitizer (ShapesForSanitizers).
+  std::function<std::vector<v1::Workload>(const v1::Workload&)> welcome = [](const v1::Workload&) {
+    return std::vector<v1::Workload>();
+  };
+  // Where it is set, a job that is stopped is cancelled in the service, and its end is waited for shortly, or until
+  // this is stopped. Without it the service goes on, and the same request id finds the submission again.
+  Stopper* cancelling = nullptr;
 };
 
 // One channel to the service, shared by all. A bundle's bytes are let go as soon as they are uploaded, so that what
 // waits in the service's queue costs no memory here; a candidate that must be submitted again is built again, which the
-// compile cache makes cheap.
+// compile cache makes cheap. A job that is stopped while it is built takes its compiler with it.
 class ServiceJudge final : public Judge {
  public:
   ServiceJudge(const Builder& builder, Connection& connection, ServiceJudgeOptions options);
+  // For bundles alone: no compiler is needed. FAILED_PRECONDITION for jobs with sources.
+  ServiceJudge(Connection& connection, ServiceJudgeOptions options);
 
   absl::StatusOr<Judgement> Run(const JudgeJob& job, const JudgeListener& listener, Stopper& stopper) override;
   void Close() override;
 
  private:
-  absl::StatusOr<BuildOutcome> Build(const JudgeJob& job, const JudgeListener& listener);
+  absl::StatusOr<BuildOutcome> Build(const JudgeJob& job, const JudgeListener& listener, Stopper& stopper);
   absl::StatusOr<Judgement> Submit(const JudgeJob& job, BuiltBundle built, const JudgeListener& listener,
                                    Stopper& stopper);
 
-  const Builder& builder_;
+  const Builder* const builder_;
   Connection& connection_;
   const ServiceJudgeOptions options_;
   Slots builds_;

@@ -71,4 +71,14 @@ int ExitStatusOf(const absl::Status& status) {
       return kExitInfrastructure;
   }
 }
+
+v1::CommandFailure FailureOf(const absl::Status& status, absl::string_view submission_id) {
+  v1::CommandFailure failure;
+  failure.set_exit_status(ExitStatusOf(status));
+  failure.set_error(absl::StatusCodeToString(status.code()));
+  failure.set_message(std::string(status.message()));
+  failure.set_submission_id(std::string(submission_id));
+  return failure;
+}
+
 }  // namespace sassay::agent

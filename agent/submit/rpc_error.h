@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "common/rpc/grpc_status.h"
+#include "sassay/v1/agent.pb.h"
 
 namespace sassay::agent {
 
@@ -23,6 +24,9 @@ absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing, absl:
 
 // kExitUsage where the user must change something, kExitInfrastructure where trying again may help.
 int ExitStatusOf(const absl::Status& status);
+
+// A failure as scripts read it. `submission_id` is of the submission concerned, if one was accepted.
+v1::CommandFailure FailureOf(const absl::Status& status, absl::string_view submission_id = "");
 
 }  // namespace sassay::agent
 

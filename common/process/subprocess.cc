@@ -26,6 +26,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
 #include "common/process/spawn.h"
+#include "common/process/thread_stop.h"
 
 namespace sassay {
 namespace {
@@ -239,14 +240,16 @@ enum class Collected { kEnded, kDeadline, kCancelled };
 
 // Reads both streams until the child has ended, time is up or somebody asks to stop.
 Collected Collect(int pidfd, Stream& out, Stream& err, absl::Time deadline, const StopAsked& stop) {
+  const StopAsked* const thread_stop = ThreadStop::Current();
   for (;;) {
     std::array<pollfd, 4> entries{
         {{pidfd, POLLIN, 0}, {out.fd(), POLLIN, 0}, {err.fd(), POLLIN, 0}, {CancelFd(), POLLIN, 0}}};
-    const absl::Time look = stop ? std::min(deadline, SteadyNow() + kStopInterval) : deadline;
+    const absl::Time look = stop || thread_stop != nullptr ? std::min(deadline, SteadyNow() + kStopInterval) : deadline;
     poll(entries.data(), entries.size(), PollMilliseconds(look));
     out.Drain();
     err.Drain();
     if ((entries[3].revents & POLLIN) != 0) return Collected::kCancelled;
+    if (thread_stop != nullptr && (*thread_stop)()) return Collected::kCancelled;
     if ((entries[0].revents & POLLIN) != 0) return Collected::kEnded;
     if (SteadyNow() >= deadline || (stop && stop())) return Collected::kDeadline;
   }

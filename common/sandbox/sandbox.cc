@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/process/thread_stop.h"
 #include "common/sandbox/seccomp_filter.h"
 #include "common/sandbox/user_namespace.h"
 
@@ -303,6 +304,8 @@ std::string MissingPrograms(const Programs& programs) {
 std::string ProbeFailure() {
   Command command;
   command.argv = {"/usr/bin/true"};
+  // The answer is everybody's, not only this thread's.
+  const ThreadStop nobody_stops(nullptr);
   auto wrapped = Wrap(command, SandboxPolicy());
   auto report = wrapped.ok() ? RunToCompletion(*wrapped, kProbeTimeout) : wrapped.status();
   if (!report.ok()) return std::string(report.status().message());

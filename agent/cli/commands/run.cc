@@ -122,8 +122,9 @@ absl::StatusOr<ServiceJudgeOptions> JudgeOptions(const Beginning& beginning) {
   ASSIGN_OR_RETURN(options.request, MakeRequest(settings, "", v1::PRIORITY_BATCH));
   options.retry = RetryPolicyFrom(settings);
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(settings));
-  for (const v1::Workload& workload : beginning.workloads)
-    options.welcome[workload.name()] = ShapesForSanitizers(settings, catalog, workload);
+  options.welcome = [settings, catalog](const v1::Workload& workload) {
+    return ShapesForSanitizers(settings, catalog, workload);
+  };
   return options;
 }
 
