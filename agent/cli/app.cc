@@ -41,6 +41,8 @@ void AddCommands(CLI::App& root, Invocation& invocation) {
   AddSubmitCommand(root, invocation);
   AddAttachCommand(root, invocation);
   AddCancelCommand(root, invocation);
+  AddBatchCommand(root, invocation);
+  AddBenchCommand(root, invocation);
   AddReplayCommand(root, invocation);
   AddReportCommand(root, invocation);
   AddTritonCommand(root, invocation);

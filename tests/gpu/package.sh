@@ -73,6 +73,8 @@ export -f sanitized
 mkdir -p "$folder/sanitized"
 cp tests/gpu/sanitized.tsv "$folder/"
 grep -v '^#' tests/gpu/sanitized.tsv | tr '\n' '\0' | xargs -0 -P "$(nproc)" -I{} bash -c 'sanitized "$1"' _ {}
+# For bench.sh.
+tests/gpu/bench_bundles.sh "$folder/bundles" "$bin/mini-ptx-agent"
 # Refused at the door: made for another GPU.
 "$bin/mini-ptx-agent" compile agent/examples/gemm_naive.cu --arch sm_100a --workload gemm_n256_k256/M=64 \
   -o "$folder/bundles/for_another_gpu.bundle" >/dev/null 2>&1

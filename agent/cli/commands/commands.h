@@ -8,6 +8,8 @@
 namespace sassay::agent {
 
 void AddAttachCommand(CLI::App& root, Invocation& invocation);
+void AddBatchCommand(CLI::App& root, Invocation& invocation);
+void AddBenchCommand(CLI::App& root, Invocation& invocation);
 void AddCancelCommand(CLI::App& root, Invocation& invocation);
 void AddCompileCommand(CLI::App& root, Invocation& invocation);
 void AddConfigCommand(CLI::App& root, Invocation& invocation);
