@@ -98,6 +98,29 @@ TEST_F(SlurmClusterTest, RequeuesAJobThatAsksForIt) {
   EXPECT_EQ(cluster_->WaitForOutput(id, "start 1 on", kMinutes), absl::OkStatus());
 }
 
+// As docs/cluster/slurm.md configures it for shared hosts.
+TEST_F(SlurmClusterTest, AJobOfLowPriorityIsToldWithItsOwnSignalThatItMustMakeRoomAndIsQueuedAgain) {
+  SlurmOptions options;
+  options.hosts = 1;
+  options.gpus_per_host = 1;
+  options.lines = R"(PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
+PartitionName=low Nodes=n1 PriorityTier=1 GraceTime=5
+PartitionName=high Nodes=n1 PriorityTier=10
+)";
+  Start(options);
+  const std::string low =
+      Submit({"--partition=low", "--gres=gpu:1", "--time=60", "--signal=B:USR1@90", "--requeue", "--open-mode=append"});
+  ASSERT_EQ(cluster_->WaitForOutput(low, "start  on n1", kSoon), absl::OkStatus());
+  const std::string high = Submit({"--partition=high", "--gres=gpu:1", "--time=60"});
+  EXPECT_EQ(cluster_->WaitForOutput(low, "USR1", kMinutes), absl::OkStatus());
+  EXPECT_EQ(cluster_->WaitForState(high, "RUNNING", kMinutes), absl::OkStatus());
+  EXPECT_EQ(cluster_->WaitForState(low, "PENDING", kMinutes), absl::OkStatus());
+  ASSERT_TRUE(cluster_->Run({"scancel", high}).ok());
+  EXPECT_EQ(cluster_->WaitForOutput(low, "start 1 on n1", kMinutes), absl::OkStatus());
+}
+
 // nvidia-smi knows no GPU on n1, and none of its processes anywhere.
 TEST_F(SlurmClusterTest, AHostWhosePrologFindsItsGpusUnwellIsDrainedAndTheJobRunsElsewhere) {
   const auto programs = TemporaryDirectory::Create("sassay_programs");
