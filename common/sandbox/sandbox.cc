@@ -257,13 +257,15 @@ absl::StatusOr<std::vector<std::string>> EnterAsNobody(Command& wrapped, Options
 
 // bubblewrap dies with us, but its clone would not in the moments before it has asked for that, and then waits for
 // ever. A shell that leads the group ends all of it. A shell's background has SIGINT and SIGQUIT ignored and no input.
+// SIGTERM is ignored by all of them: a job queue sends it to every process of a job, and who is asked to end is our
+// owner, who ends us.
 absl::StatusOr<std::vector<std::string>> EndTheGroupWithUs(Command& wrapped) {
   const int input = FreeNumber(wrapped);
   if (input > 9) return absl::InvalidArgumentError("sandbox: the command uses every descriptor from 3 to 9");
-  wrapped.signal_at_our_death = SIGTERM;
+  wrapped.signal_at_our_death = SIGUSR1;
   return std::vector<std::string>{
       "/bin/sh", "-c",
-      absl::StrCat("trap 'kill -9 0' TERM; exec ", input,
+      absl::StrCat("trap 'kill -9 0' USR1; trap '' TERM; exec ", input,
                    "<&0; /usr/bin/env --default-signal=INT,QUIT \"$0\" \"$@\" <&", input, " ", input, "<&- & wait $!")};
 }
 

@@ -315,6 +315,29 @@ TEST_F(Sandbox, DiesWithEveryDescendantWhenItsOwnerIsKilled) {
   EXPECT_TRUE(EveryHolderGone(reader.get()));
 }
 
+TEST_F(Sandbox, LivesOnWhenEachOfItsProcessesIsAskedToEnd) {
+  int answers[2], questions[2];
+  ASSERT_EQ(pipe2(answers, O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(questions, O_CLOEXEC), 0);
+  UniqueFd reader(answers[0]), answer(answers[1]), question(questions[0]), writer(questions[1]);
+  Command command = Shell("echo x >&7; read -r -n 1 -u 8; echo y >&7");
+  command.inherit_fds = {{answer.get(), 7}, {question.get(), 8}};
+  auto wrapped = WrapInSandbox(command, {});
+  ASSERT_TRUE(wrapped.ok());
+  auto child = Subprocess::Start(*wrapped);
+  ASSERT_TRUE(child.ok());
+  answer.reset();
+  char bytes[2];
+  ASSERT_EQ(read(reader.get(), bytes, 2), 2);
+  ASSERT_EQ(kill(-child->pid(), SIGTERM), 0);
+  ASSERT_EQ(write(writer.get(), "?", 1), 1);
+  EXPECT_EQ(read(reader.get(), bytes, 2), 2);
+  EXPECT_EQ(bytes[0], 'y');
+  const auto report = child->Wait(absl::Now() + kLong);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->Succeeded()) << DescribeExit(*report);
+}
+
 TEST_F(Sandbox, CannotSignalTheHost) {
   ExitReport report = Inside(absl::StrCat("kill -0 ", getpid(), " 2>&1; kill -KILL -1 2>&1; echo alive"));
   EXPECT_EQ(kill(getpid(), 0), 0);

@@ -1,4 +1,5 @@
 // profiler-judge: one per device, started by profiler-service.
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -88,6 +89,7 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--reference-seconds", flags.reference_seconds, "longest CPU reference")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  signal(SIGTERM, SIG_IGN);  // a job queue sends it to every process; the service hears it, too, and ends us
   wire::ExitWhenPeerIsGone(wire::kWorkerChannelFd);
   const absl::Status status = Run(flags, wire::Channel(UniqueFd(wire::kWorkerChannelFd)));
   if (status.ok()) return 0;

@@ -84,5 +84,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);  // a job queue sends it to every process; the service hears it, too, and ends us
   return sassay::runner::Run(device, mode);
 }
