@@ -14,28 +14,32 @@ smi() {
 # unwell: one line that says why the job's GPUs should run nothing; silent where they are well, and where there is nothing to ask.
 unwell() {
   [[ -n ${SLURM_JOB_GPUS:-} ]] || return 0
-  local answer status asked gpu ecc remap
+  local answer status asked gpu count failed
   if ! command -v nvidia-smi >/dev/null; then
     for gpu in ${SLURM_JOB_GPUS//,/ }; do
       [[ -c ${SASSAY_DEV:-/dev}/nvidia$gpu ]] || { echo "no device file of GPU $gpu"; return 0; }
     done
     return 0
   fi
-  answer=$(smi --query-gpu=index,ecc.errors.uncorrected.volatile.total,remapped_rows.failure --format=csv,noheader 2>&1)
+  answer=$(smi --query-gpu=index,ecc.errors.uncorrected.volatile.total --format=csv,noheader 2>&1)
   status=$?
   if ((status == 124 || status == 137)); then
     echo "nvidia-smi does not answer within ${SASSAY_HEALTH_SECONDS} s"
+    return 0
   elif ((status != 0)); then
     echo "nvidia-smi fails with status $status: ${answer//$'\n'/ }"
-  else
-    asked=$(tr ',' '\n' <<<"$SLURM_JOB_GPUS" | grep -c .)
-    (($(grep -c . <<<"$answer") == asked)) || { echo "nvidia-smi shows other GPUs than $SLURM_JOB_GPUS"; return 0; }
-    # "[N/A]" where a GPU has no such counter.
-    while IFS=, read -r gpu ecc remap; do
-      if [[ ${ecc// /} =~ ^[1-9] ]]; then echo "GPU $gpu has${ecc} uncorrectable memory errors"; return 0; fi
-      if [[ ${remap// /} == Yes || ${remap// /} == 1 ]]; then echo "GPU $gpu could not replace a broken row of memory"; return 0; fi
-    done <<<"$answer"
+    return 0
   fi
+  asked=$(tr ',' '\n' <<<"$SLURM_JOB_GPUS" | grep -c .)
+  (($(grep -c . <<<"$answer") == asked)) || { echo "nvidia-smi shows other GPUs than $SLURM_JOB_GPUS"; return 0; }
+  # "[N/A]" where a GPU has no such counter.
+  while IFS=, read -r gpu count; do
+    [[ ! ${count// /} =~ ^[1-9] ]] || { echo "GPU $gpu has$count uncorrectable memory errors"; return 0; }
+  done <<<"$answer"
+  # A query of its own, and no fault if nvidia-smi does not know it: GPUs before Ampere have no spare rows.
+  while IFS=, read -r gpu failed; do
+    [[ ${failed// /} != Yes ]] || { echo "$gpu could not replace a broken row of memory"; return 0; }
+  done < <(smi --query-remapped-rows=gpu_uuid,remapped_rows.failure --format=csv,noheader 2>/dev/null)
 }
 
 # strangers: the processes that are on the job's GPUs.

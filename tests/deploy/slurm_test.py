@@ -23,11 +23,12 @@ NVIDIA_SMI = r"""#!/bin/bash
 echo "$*" >>"$0.calls"
 case $* in
 *query-compute-apps*) cat "$0.apps" 2>/dev/null; [[ ! -e $0.leaving ]] || rm -f "$0.apps" ;;
+*query-remapped-rows*) cat "$0.rows" 2>/dev/null || exit 2 ;;
 *) . "$0.answer" ;;
 esac
 """
 SCONTROL = '#!/bin/bash\nprintf "%s\\n" "$@" >>"$0.calls"\n'
-WELL = 'printf "0, 0, No\\n1, [N/A], [N/A]\\n"'
+WELL = 'printf "0, 0\\n1, [N/A]\\n"'
 # Of what a script takes beyond the time that it is given: starting programs on a busy machine.
 SLACK = 5
 
@@ -96,7 +97,7 @@ class HealthTest(unittest.TestCase):
         for script in ("prolog", "epilog"):
             self.assertEqual(self.runs(script), (0, None))
         calls = pathlib.Path(f"{self.smi}.calls").read_text().splitlines()
-        self.assertEqual(len(calls), 4)
+        self.assertEqual(len(calls), 6)
         for call in calls:
             self.assertIn("-i 0,1 ", call)
 
@@ -116,14 +117,15 @@ class HealthTest(unittest.TestCase):
         status, reason = self.runs("prolog")
         self.assertEqual(status, 1)
         self.assertRegex(reason, "status 15: Unable to determine")
-        self.answers('echo "0, 0, No"')
+        self.answers('echo "0, 0"')
         self.assertEqual(self.runs("prolog"), (1, "nvidia-smi shows other GPUs than 0,1"))
 
     def test_broken_memory_drains_the_host(self):
-        self.answers('printf "0, 0, No\\n1, 3, No\\n"')
+        self.answers('printf "0, 0\\n1, 3\\n"')
         self.assertEqual(self.runs("prolog"), (1, "GPU 1 has 3 uncorrectable memory errors"))
-        self.answers('printf "0, 0, Yes\\n1, 0, No\\n"')
-        self.assertEqual(self.runs("epilog"), (0, "GPU 0 could not replace a broken row of memory"))
+        self.answers(WELL)
+        pathlib.Path(f"{self.smi}.rows").write_text("GPU-1, No\nGPU-2, Yes\n")
+        self.assertEqual(self.runs("epilog"), (0, "GPU-2 could not replace a broken row of memory"))
 
     def test_a_stranger_keeps_a_job_from_starting(self):
         self.busy([4711, 4712])

@@ -133,7 +133,8 @@ TEST_F(SlurmClusterTest, AHostWhosePrologFindsItsGpusUnwellIsDrainedAndTheJobRun
   script("nvidia-smi", R"(case $*/$SLURMD_NODENAME in
   *query-compute-apps*) ;;
   */n1) echo 'No devices were found'; exit 6 ;;
-  *) echo '0, 0, No' ;;
+  *query-remapped-rows*) echo 'GPU-1, No' ;;
+  *) echo '0, 0' ;;
 esac
 )");
   const std::string path = "PATH=" + folder + ":" + source + "/.venv/slurm:$PATH exec " + source + "/deploy/slurm/";
