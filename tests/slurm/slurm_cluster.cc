@@ -101,10 +101,12 @@ bool Eventually(absl::Duration patience, const std::function<bool()>& holds) {
   return true;
 }
 
-// A host: processes of its own, everything else shared. It dies with its first process, and that with us.
+// A host: processes of its own with a whole /proc (sandboxes inside need that), everything else shared. It dies with
+// its first process, which reaps, and that one with us.
 std::vector<std::string> InHost(const std::vector<std::string>& command) {
-  std::vector<std::string> argv = {"bwrap", "--die-with-parent", "--dev-bind", "/", "/", "--unshare-pid", "--proc",
-                                   "/proc", "--cap-add",         "ALL"};
+  std::vector<std::string> argv = {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"};
+  if (geteuid() != 0) argv.insert(argv.end(), {"--user", "--map-current-user"});
+  argv.insert(argv.end(), {"/bin/sh", "-c", "/usr/bin/env --default-signal=INT,QUIT \"$@\" & wait $!", "host"});
   argv.insert(argv.end(), command.begin(), command.end());
   return argv;
 }
