@@ -78,8 +78,14 @@ class Connection {
   void WaitForEver() { patience_ = absl::InfiniteDuration(); }
 
  private:
+  friend class Pipeline;
+
   Connection(pg_conn* connection, absl::Duration patience) : connection_(connection), patience_(patience) {}
   absl::StatusOr<Result> Answer(bool sent, absl::string_view what);
+  absl::Status Sent(bool sent);
+  bool SendRun(const std::string& name, const std::vector<Parameter>& parameters);
+  // The results of one call: the last, or the first error.
+  absl::StatusOr<Result> Collect(absl::Time deadline, absl::string_view what);
   absl::Status WaitFor(short events, absl::Time deadline);
   absl::Status Flush(absl::Time deadline);
   absl::StatusOr<pg_result*> NextResult(absl::Time deadline);

@@ -10,7 +10,7 @@
 #define SASSAY_LOCK_ADMISSION "pg_advisory_xact_lock(" SASSAY_LOCKS ", 1)"
 #define SASSAY_LOCK_WINDOWS "pg_advisory_xact_lock(" SASSAY_LOCKS ", 2)"
 #define SASSAY_SHARE_WINDOWS "pg_advisory_xact_lock_shared(" SASSAY_LOCKS ", 2)"
-#define SASSAY_LOCK_DISPATCH "pg_advisory_xact_lock(" SASSAY_LOCKS ", 5)"
+#define SASSAY_LOCK_DISPATCH "pg_advisory_xact_lock(" SASSAY_LOCKS ", 6)"
 // Here the rows of submissions, sorted by id.
 #define SASSAY_LOCK_RECORDS "pg_advisory_xact_lock(" SASSAY_LOCKS ", 3)"
 #define SASSAY_LOCK_EXCLUSIONS "pg_advisory_xact_lock(" SASSAY_LOCKS ", 4)"

@@ -155,7 +155,7 @@ absl::StatusOr<Taken> Take(Db& db, const BlobLimits& limits, const Chunk& chunk)
 // Runs `body` in a transaction that leaves nothing behind where it fails.
 template <typename T>
 absl::StatusOr<T> InTransaction(Db& db, const std::function<absl::StatusOr<T>(Db&)>& body) {
-  RETURN_IF_ERROR(db.Execute("BEGIN"));
+  RETURN_IF_ERROR(db.Begin({}));
   absl::StatusOr<T> answer = body(db);
   if (!answer.ok()) {
     db.Rollback();

@@ -31,7 +31,7 @@ constexpr sql::Dialect kDialect = {
     "verdicts = t.verdicts - 1, gpu_ns = t.gpu_ns + excluded.gpu_ns, excluded_verdicts = t.excluded_verdicts + 1, "
     "excluded_gpu_ns = t.excluded_gpu_ns + excluded.excluded_gpu_ns",
     // A row that another transaction is changing is not there.
-    SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 0 FOR UPDATE OF submissions SKIP LOCKED",
+    SASSAY_SELECT_SUBMISSION "WHERE id = ? AND " SASSAY_IN_STATE "0 FOR UPDATE OF submissions SKIP LOCKED",
     SASSAY_SELECT_PROGRESS "WHERE id = ANY (ARRAY (SELECT json_array_elements_text(?::json)))",
 };
 
@@ -56,11 +56,10 @@ std::string WithDollars(const char* sql) {
   return text;
 }
 
-// Runs when it is first stepped; the rows are then here.
+// Runs when it is asked or first stepped; after that step the rows are here.
 class PostgresStatement final : public sql::Statement {
  public:
-  PostgresStatement(PostgresDb& db, const char* sql, size_t number)
-      : db_(db), sql_(WithDollars(sql)), name_(absl::StrCat("q", number)) {}
+  PostgresStatement(PostgresDb& db, PostgresText& text) : db_(db), text_(text) {}
 
   void BindText(int position, absl::string_view text) override {
     has_nul_ |= absl::StrContains(text, absl::string_view("\0", 1));
@@ -69,27 +68,50 @@ class PostgresStatement final : public sql::Statement {
   void BindInt(int position, int64_t value) override { Slot(position) = {absl::StrCat(value), false}; }
   void BindBlob(int position, absl::string_view bytes) override { Slot(position) = {std::string(bytes), true}; }
 
+  void Ask() override {
+    if (db_.pipeline_ != nullptr && Bound().ok()) ticket_ = db_.Send(*this, /*awaited=*/true);
+  }
+
   absl::StatusOr<bool> Step() override {
     if (row_ < 0) {
-      // Said before the transaction is broken by it, and its neighbours' writes with it.
-      if (has_nul_) return absl::InvalidArgumentError("a text has a NUL byte, which PostgreSQL does not keep");
-      ASSIGN_OR_RETURN(result_, db_.Run(*this));
+      ASSIGN_OR_RETURN(result_, Answer());
     }
     return ++row_ < result_.rows();
+  }
+
+  absl::Status Run() override {
+    if (db_.pipeline_ == nullptr) return Answer().status();
+    RETURN_IF_ERROR(Bound());
+    db_.Send(*this, /*awaited=*/false);
+    return absl::OkStatus();
   }
 
   int64_t Int(int column) const override { return result_.Int(row_, column); }
   std::string Bytes(int column) const override { return result_.Bytes(row_, column); }
 
   void Reset() override {
+    if (ticket_ != 0 && db_.pipeline_ != nullptr) db_.pipeline_->Forget(ticket_);
+    ticket_ = 0;
     row_ = -1;
     result_ = Result(nullptr);
     parameters_.clear();
     has_nul_ = false;
+    used_ = false;
   }
 
  private:
   friend class PostgresDb;
+  // Said before the transaction is broken by it, and its neighbours' writes with it.
+  absl::Status Bound() const {
+    if (!has_nul_) return absl::OkStatus();
+    return absl::InvalidArgumentError("a text has a NUL byte, which PostgreSQL does not keep");
+  }
+  absl::StatusOr<Result> Answer() {
+    RETURN_IF_ERROR(Bound());
+    if (db_.pipeline_ == nullptr) return db_.Run(*this);
+    if (ticket_ == 0) ticket_ = db_.Send(*this, /*awaited=*/true);
+    return db_.pipeline_->Await(std::exchange(ticket_, 0));
+  }
   Parameter& Slot(int position) {
     const size_t index = static_cast<size_t>(position - 1);
     if (parameters_.size() <= index) parameters_.resize(index + 1);
@@ -97,9 +119,9 @@ class PostgresStatement final : public sql::Statement {
   }
 
   PostgresDb& db_;
-  const std::string sql_;
-  const std::string name_;
-  uint64_t session_ = 0;  // in which it was prepared
+  PostgresText& text_;
+  bool used_ = false;  // by a Query
+  Pipeline::Ticket ticket_ = 0;
   std::vector<Parameter> parameters_;
   bool has_nul_ = false;
   Result result_{nullptr};
@@ -121,9 +143,15 @@ absl::StatusOr<std::unique_ptr<PostgresDb>> PostgresDb::Open(const std::string& 
 const sql::Dialect& PostgresDb::dialect() const { return kDialect; }
 
 sql::Statement& PostgresDb::Find(const char* sql) {
-  std::unique_ptr<PostgresStatement>& statement = statements_[sql];
-  if (statement == nullptr) statement = std::make_unique<PostgresStatement>(*this, sql, statements_.size());
-  return *statement;
+  PostgresText& text = texts_[sql];
+  if (text.sql.empty()) text.sql = WithDollars(sql);
+  const auto idle = [](const std::unique_ptr<PostgresStatement>& use) { return !use->used_; };
+  auto found = std::find_if(text.uses.begin(), text.uses.end(), idle);
+  if (found == text.uses.end()) {
+    found = text.uses.insert(found, std::make_unique<PostgresStatement>(*this, text));
+  }
+  (*found)->used_ = true;
+  return **found;
 }
 
 absl::Status PostgresDb::Connect() {
@@ -153,11 +181,36 @@ absl::Status PostgresDb::BecomeWriter(Connection& connection) {
 
 absl::StatusOr<Result> PostgresDb::Run(PostgresStatement& statement) {
   RETURN_IF_ERROR(connection_ == nullptr ? absl::UnavailableError("PostgreSQL: not connected") : absl::OkStatus());
-  if (statement.session_ != session_) {
-    RETURN_IF_ERROR(connection_->Prepare(statement.name_, statement.sql_));
-    statement.session_ = session_;
+  PostgresText& text = statement.text_;
+  if (text.session != session_) {
+    text.name = absl::StrCat("q", ++prepared_);
+    RETURN_IF_ERROR(connection_->Prepare(text.name, text.sql));
+    text.session = session_;
+    text.sure = true;
   }
-  return connection_->Run(statement.name_, statement.parameters_);
+  return connection_->Run(text.name, statement.parameters_);
+}
+
+Pipeline::Ticket PostgresDb::Send(PostgresStatement& statement, bool awaited) {
+  PostgresText& text = statement.text_;
+  if (text.session != session_) {
+    text.name = absl::StrCat("q", ++prepared_);
+    pipeline_->SendPrepare(text.name, text.sql);
+    text.session = session_;
+    text.sure = false;
+  }
+  return pipeline_->SendRun(text.name, statement.parameters_, awaited);
+}
+
+// What was prepared behind a statement that failed was not prepared.
+absl::StatusOr<Result> PostgresDb::EndPipeline() {
+  const std::unique_ptr<Pipeline> pipeline = std::exchange(pipeline_, nullptr);
+  absl::StatusOr<Result> last = pipeline->Finish();
+  for (auto& [sql, text] : texts_) {
+    if (!last.ok() && !text.sure) text.session = 0;
+    text.sure = true;
+  }
+  return last;
 }
 
 absl::Status PostgresDb::Execute(const char* sql) {
@@ -176,18 +229,26 @@ absl::Status PostgresDb::Recover() {
 
 absl::Status PostgresDb::Begin(const sql::Scope& scope) {
   RETURN_IF_ERROR(Connect());
-  std::string sql = "BEGIN; ";
-  if (scope.durability == sql::Durability::kProcess) absl::StrAppend(&sql, "SET LOCAL synchronous_commit = off; ");
-  absl::StrAppend(&sql, "INSERT INTO writers (writer, transaction) VALUES ('", writer_, "', ", ++transaction_,
-                  ") ON CONFLICT (writer) DO UPDATE SET transaction = excluded.transaction, seen = now()");
-  if (scope.admits) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_ADMISSION);
-  if (scope.windows == sql::Windows::kRead) absl::StrAppend(&sql, "; SELECT " SASSAY_SHARE_WINDOWS);
-  if (scope.windows == sql::Windows::kWrite) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_WINDOWS);
-  if (scope.dispatches) absl::StrAppend(&sql, "; SELECT " SASSAY_LOCK_DISPATCH);
-  RETURN_IF_ERROR(connection_->Execute(sql).status());
+  pipeline_ = std::make_unique<Pipeline>(*connection_);
+  pipeline_->Send("BEGIN");
+  if (scope.durability == sql::Durability::kProcess) pipeline_->Send("SET LOCAL synchronous_commit = off");
+  if (role_ == Role::kWriter) RETURN_IF_ERROR(NoteTransaction());
+  if (scope.admits) RETURN_IF_ERROR(Prepare("SELECT " SASSAY_LOCK_ADMISSION).Run());
+  if (scope.windows == sql::Windows::kRead) RETURN_IF_ERROR(Prepare("SELECT " SASSAY_SHARE_WINDOWS).Run());
+  if (scope.windows == sql::Windows::kWrite) RETURN_IF_ERROR(Prepare("SELECT " SASSAY_LOCK_WINDOWS).Run());
+  if (scope.dispatches) RETURN_IF_ERROR(Prepare("SELECT " SASSAY_LOCK_DISPATCH).Run());
   if (!scope.submissions.empty()) RETURN_IF_ERROR(LockRows(scope.submissions));
   if (scope.records) RETURN_IF_ERROR(Prepare("SELECT " SASSAY_LOCK_RECORDS).Run());
   return absl::OkStatus();
+}
+
+absl::Status PostgresDb::NoteTransaction() {
+  return Prepare(
+             "INSERT INTO writers (writer, transaction) VALUES (?, ?) ON CONFLICT (writer) DO UPDATE SET transaction = "
+             "excluded.transaction, seen = now()")
+      .Bind(writer_)
+      .Bind(++transaction_)
+      .Run();
 }
 
 absl::Status PostgresDb::LockRows(const std::vector<std::string>& ids) {
@@ -207,14 +268,17 @@ absl::StatusOr<bool> PostgresDb::LockSubmissions(std::vector<std::string> ids) {
 absl::Status PostgresDb::LockExclusions() { return Prepare("SELECT " SASSAY_LOCK_EXCLUSIONS).Run(); }
 
 void PostgresDb::Rollback() {
+  if (pipeline_ != nullptr) EndPipeline().status().IgnoreError();
   if (connection_ != nullptr && !connection_->lost()) connection_->Execute("ROLLBACK").status().IgnoreError();
 }
 
 absl::Status PostgresDb::Commit() {
-  const absl::StatusOr<Result> result = connection_->Execute("COMMIT");
-  const bool can_look = role_ == Role::kWriter && connection_->lost();
-  if (!result.ok()) return can_look ? WhatBecameOfIt() : result.status();
-  if (result->command() == "COMMIT") return absl::OkStatus();
+  pipeline_->Send("COMMIT");
+  const absl::StatusOr<Result> result = EndPipeline();
+  if (result.ok() && result->command() == "COMMIT") return absl::OkStatus();
+  if (role_ == Role::kWriter && connection_->lost()) return WhatBecameOfIt();
+  Rollback();
+  if (!result.ok()) return result.status();
   return absl::InternalError(absl::StrCat("PostgreSQL: the transaction had failed: ", result->command()));
 }
 

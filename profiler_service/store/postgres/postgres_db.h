@@ -13,17 +13,30 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "profiler_service/store/postgres/connection.h"
+#include "profiler_service/store/postgres/pipeline.h"
 #include "profiler_service/store/sql/db.h"
 
 namespace sassay::store::postgres {
 
 class PostgresStatement;
 
+// One text, and its executions: as many at once as are asked ahead.
+struct PostgresText {
+  std::string sql;
+  std::string name;      // under which the session has prepared it
+  uint64_t session = 0;  // … which one
+  bool sure = false;     // … and it has said so
+  std::vector<std::unique_ptr<PostgresStatement>> uses;
+};
+
 // What a connection is for. One for blobs writes what may be written twice. A writer has a number of its own among all
 // live writers (the slot in which it counts) and a row in which each of its transactions leaves its number.
 enum class Role { kWriter, kReader, kBlobs };
 
 // One session after the other. Thread-compatible; lives on one thread at a time.
+//
+// Between Begin and Commit statements are only sent (pipeline.h); whoever steps to an answer waits for it. Otherwise
+// each statement is waited for.
 //
 // A transaction whose COMMIT was sent and not answered may have taken effect. Its number tells: the new session reads
 // it from the writer's row, which the old transaction, if it is still under way, has locked.
@@ -42,6 +55,7 @@ class PostgresDb final : public sql::Db {
   PostgresDb(const PostgresDb&) = delete;
   PostgresDb& operator=(const PostgresDb&) = delete;
 
+  size_t ahead() const override { return kAhead; }
   absl::Status Execute(const char* sql) override;
   const sql::Dialect& dialect() const override;
   absl::Status Begin(const sql::Scope& scope) override;
@@ -53,15 +67,20 @@ class PostgresDb final : public sql::Db {
 
  private:
   friend class PostgresStatement;
+  static constexpr size_t kAhead = 64;
 
   PostgresDb(std::string uri, Role role, const Patience& patience);
   sql::Statement& Find(const char* sql) override;
   // With a session, a new one if the old one is lost.
   absl::Status Connect();
   absl::Status BecomeWriter(Connection& connection);
+  absl::Status NoteTransaction();
   absl::Status LockRows(const std::vector<std::string>& ids);
   absl::Status WhatBecameOfIt();
   absl::StatusOr<Result> Run(PostgresStatement& statement);
+  // Inside a transaction; see Pipeline.
+  Pipeline::Ticket Send(PostgresStatement& statement, bool awaited);
+  absl::StatusOr<Result> EndPipeline();
 
   const std::string uri_;
   const Role role_;
@@ -69,8 +88,10 @@ class PostgresDb final : public sql::Db {
   const std::string writer_;  // its row
   int64_t transaction_ = 0;   // the number of the last one begun
   uint64_t session_ = 0;      // counts sessions: statements are prepared once in each
+  uint64_t prepared_ = 0;     // counts statements that were prepared
   std::unique_ptr<Connection> connection_;
-  std::unordered_map<const char*, std::unique_ptr<PostgresStatement>> statements_;
+  std::unique_ptr<Pipeline> pipeline_;  // of the transaction that runs
+  std::unordered_map<const char*, PostgresText> texts_;
 };
 
 // With $1, $2… for ? and ?N; a ? without a number gets the one after the highest so far.

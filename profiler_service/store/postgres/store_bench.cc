@@ -1,7 +1,9 @@
-// What the stores cost: durable acceptance, and taking work while 10,000 submissions wait.
+// What the stores cost: durable acceptance, taking work while 10,000 submissions wait, and what becomes of work that
+// was taken (events, a verdict).
 //
-// SQLite beside PostgreSQL, each on this machine's disk with every commit waited for. Beside rates and latencies stands
-// the processor time of client and server together, which other programs on the machine do not change.
+// SQLite beside PostgreSQL, each on this machine's disk with every commit waited for. Beside rates and latencies stand
+// what other programs on the machine do not change: the processor time of client and server together, and how often the
+// server's sessions waited (for a client, a lock or the disk), which bounds the round trips.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
+#include "common/base/proto_time.h"
 #include "profiler_service/store/postgres/postgres_store.h"
 #include "profiler_service/store/sqlite/sqlite_store.h"
 #include "profiler_service/store/testing/postgres_server.h"
@@ -28,15 +31,32 @@ namespace {
 constexpr absl::Duration kEach = absl::Seconds(5);
 constexpr int kClients = 64;
 constexpr int kQueued = 10'000;
+constexpr int kTaken = 1600;
+constexpr int kEvents = 8;  // of an attempt, before its verdict
 constexpr AdmissionLimits kLimits = {1'000'000, 1'000'000};
 
 using Stores = std::vector<std::unique_ptr<Store>>;
-using Cost = std::function<double()>;  // processor seconds so far
 
-double OwnSeconds() {
+// What was spent so far.
+struct Spent {
+  double processor_seconds = 0;
+  uint64_t waits = 0;  // of the server
+};
+using Meter = std::function<Spent()>;
+
+Spent OwnSpent() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  return absl::ToDoubleSeconds(absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime));
+  return {absl::ToDoubleSeconds(absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime)),
+          0};
+}
+
+// The columns that every table ends with.
+void PrintCost(const Spent& before, const Spent& after, size_t operations) {
+  std::printf(" %12.3f %8.2f\n",
+              1e3 * (after.processor_seconds - before.processor_seconds) / static_cast<double>(operations),
+              static_cast<double>(after.waits - before.waits) / static_cast<double>(operations));
+  std::fflush(stdout);
 }
 
 template <typename Body>
@@ -56,9 +76,9 @@ bool Submit(Store& store, const std::string& name) {
   return Await<Submitted>([&](Callback<Submitted> done) { store.Submit(submission, std::move(done)); }).ok();
 }
 
-void BenchAcceptance(const std::string& what, const Stores& stores, const Cost& cost) {
+void BenchAcceptance(const std::string& what, const Stores& stores, const Meter& meter) {
   const absl::Time start = absl::Now();
-  const double before = cost();
+  const Spent before = meter();
   std::atomic<int> accepted = 0;
   OnThreads(kClients, [&](int client) {
     Store& store = *stores[static_cast<size_t>(client) % stores.size()];
@@ -68,44 +88,82 @@ void BenchAcceptance(const std::string& what, const Stores& stores, const Cost& 
     }
   });
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  std::printf("%-34s %14.0f %18.3f\n", what.c_str(), accepted / seconds, 1e3 * (cost() - before) / accepted);
-  std::fflush(stdout);
+  std::printf("%-42s %10.0f", what.c_str(), accepted / seconds);
+  PrintCost(before, meter(), static_cast<size_t>(accepted));
 }
 
 void Fill(Store& store, const std::string& what) {
-  const auto depths = store.CountDepths();
-  const int missing = kQueued - static_cast<int>(depths->queued);
+  const int missing = kQueued - static_cast<int>(store.CountDepths()->queued);
   OnThreads(kClients, [&](int client) {
     for (int i = client; i < missing; i += kClients) {
-      if (!Submit(store, absl::StrCat(what, "-", client, "-", i))) std::abort();
+      if (!Submit(store, absl::StrCat("more-", what, "-", client, "-", i))) std::abort();
     }
   });
 }
 
-void BenchDispatch(const std::string& what, const Stores& stores, const Cost& cost) {
+absl::optional<Lease> Take(Store& store, int node) {
+  const absl::Time now = absl::Now();
+  const auto lease = Await<absl::optional<Lease>>([&](Callback<absl::optional<Lease>> done) {
+    store.Acquire(absl::StrCat("node", node), now, now + absl::Hours(1), std::move(done));
+  });
+  if (!lease.ok()) std::abort();
+  return *lease;
+}
+
+// `nodes` ask one after the other, each again and again.
+void BenchDispatch(const std::string& what, const Stores& stores, int nodes, const Meter& meter) {
   Fill(*stores[0], what);
   const auto depths = stores[0]->CountDepths();
-  constexpr int kTakenByEach = 200;
-  std::vector<std::vector<double>> milliseconds(stores.size());
-  const double before = cost();
-  OnThreads(static_cast<int>(stores.size()), [&](int node) {
-    Store& store = *stores[static_cast<size_t>(node)];
-    for (int i = 0; i < kTakenByEach; ++i) {
+  std::vector<std::vector<double>> milliseconds(static_cast<size_t>(nodes));
+  const Spent before = meter();
+  OnThreads(nodes, [&](int node) {
+    for (int i = 0; i < kTaken / nodes; ++i) {
       const absl::Time asked = absl::Now();
-      const auto lease = Await<absl::optional<Lease>>([&](Callback<absl::optional<Lease>> done) {
-        store.Acquire(absl::StrCat("node", node), asked, asked + absl::Hours(1), std::move(done));
-      });
-      if (!lease.ok() || !lease->has_value()) std::abort();
+      if (!Take(*stores[static_cast<size_t>(node) % stores.size()], node).has_value()) std::abort();
       milliseconds[static_cast<size_t>(node)].push_back(absl::ToDoubleMilliseconds(absl::Now() - asked));
     }
   });
+  const Spent after = meter();
   std::vector<double> all;
   for (const auto& each : milliseconds) all.insert(all.end(), each.begin(), each.end());
   std::sort(all.begin(), all.end());
-  std::printf("%-34s %10lu %10.2f %10.2f %14.3f\n", what.c_str(), static_cast<unsigned long>(depths->queued),
-              all[all.size() / 2], all[all.size() * 99 / 100],
-              1e3 * (cost() - before) / static_cast<double>(all.size()));
-  std::fflush(stdout);
+  std::printf("%-42s %10lu %8.2f %8.2f", what.c_str(), static_cast<unsigned long>(depths->queued), all[all.size() / 2],
+              all[all.size() * 99 / 100]);
+  PrintCost(before, after, all.size());
+}
+
+void RunOne(Store& store, const Lease& lease) {
+  for (int i = 0; i < kEvents; ++i) {
+    sassay::v1::Event event;
+    event.mutable_stage_started()->set_stage(sassay::v1::STAGE_EVALUATE);
+    if (!Await<sassay::v1::Event>([&](auto done) { store.Append(lease, event, done); }).ok()) std::abort();
+  }
+  sassay::v1::Verdict verdict;
+  verdict.set_status(sassay::v1::VERDICT_STATUS_CORRECT);
+  SetTimestamp(absl::Now(), *verdict.mutable_decided_at());
+  using Events = std::vector<sassay::v1::Event>;
+  const Ending ending = {"gpu", absl::Now(), 1};
+  if (!Await<Events>([&](Callback<Events> done) { store.Finish(lease, verdict, ending, done); }).ok()) std::abort();
+}
+
+// As many run at once as a service with 64 places would.
+void BenchRuns(const std::string& what, const Stores& stores, const Meter& meter) {
+  Fill(*stores[0], what);
+  const absl::Time start = absl::Now();
+  const Spent before = meter();
+  std::atomic<int> ended = 0;
+  OnThreads(kClients, [&](int place) {
+    Store& store = *stores[static_cast<size_t>(place) % stores.size()];
+    while (absl::Now() < start + kEach) {
+      const absl::optional<Lease> lease = Take(store, place);
+      if (!lease.has_value()) return;
+      RunOne(store, *lease);
+      ++ended;
+    }
+  });
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  std::printf("%-42s %10.0f", what.c_str(), ended / seconds);
+  PrintCost(before, meter(), static_cast<size_t>(ended));
 }
 
 template <typename Open>
@@ -129,17 +187,27 @@ void Run() {
   PostgresOptions options;
   options.uri = *(*server)->NewDatabase();
   const auto open = [&] { return OpenPostgresStore(options); };
-  const Cost with_server = [&] { return OwnSeconds() + (*server)->ProcessorSeconds(); };
+  const Meter with_server = [&] {
+    return Spent{OwnSpent().processor_seconds + (*server)->ProcessorSeconds(), (*server)->Waits()};
+  };
   const Stores one = OpenMany(1, open), three = OpenMany(3, open), eight = OpenMany(8, open);
 
-  std::printf("%-34s %14s %18s\n", "durable acceptance, 64 clients", "accepted/s", "processor ms each");
-  BenchAcceptance("SQLite", sqlite, OwnSeconds);
+  std::printf("%-42s %10s %12s %8s\n", "durable acceptance, 64 clients", "accepted/s", "processor ms", "waits");
+  BenchAcceptance("SQLite", sqlite, OwnSpent);
   BenchAcceptance("PostgreSQL, 1 front end", one, with_server);
   BenchAcceptance("PostgreSQL, 3 front ends", three, with_server);
-  std::printf("\n%-34s %10s %10s %10s %14s\n", "taking work", "queued", "p50 ms", "p99 ms", "processor ms");
-  BenchDispatch("SQLite, 1 node", sqlite, OwnSeconds);
-  BenchDispatch("PostgreSQL, 1 node", one, with_server);
-  BenchDispatch("PostgreSQL, 8 nodes", eight, with_server);
+  // As the server does by itself after a while: its plans must not get worse by what it learns.
+  if (!(*server)->Run({"psql", "-q", "-d", options.uri, "-c", "ANALYZE"}).ok()) std::abort();
+  std::printf("\n%-42s %10s %8s %8s %12s %8s\n", "taking work", "queued", "p50 ms", "p99 ms", "processor ms", "waits");
+  BenchDispatch("SQLite, 1 node", sqlite, 1, OwnSpent);
+  BenchDispatch("PostgreSQL, 1 node", one, 1, with_server);
+  BenchDispatch("PostgreSQL, 8 nodes at 1 front end", one, 8, with_server);
+  BenchDispatch("PostgreSQL, 8 nodes at 3 front ends", three, 8, with_server);
+  BenchDispatch("PostgreSQL, 8 nodes at 8 front ends", eight, 8, with_server);
+  std::printf("\n%-42s %10s %12s %8s\n", "taken, 8 events, a verdict; 64 at once", "ended/s", "processor ms", "waits");
+  BenchRuns("SQLite", sqlite, OwnSpent);
+  BenchRuns("PostgreSQL, 1 front end", one, with_server);
+  BenchRuns("PostgreSQL, 3 front ends", three, with_server);
 }
 
 }  // namespace

@@ -153,16 +153,25 @@ uint64_t GpuTimeOf(const Verdict& verdict) {
   return sum;
 }
 
-absl::StatusOr<Event> AppendNext(Db& db, Submission& submission, Event event) {
+absl::StatusOr<Event> PutNext(Db& db, Submission& submission, Event event) {
   event.set_submission_id(submission.id);
   event.set_sequence(submission.last_sequence + 1);
   event.clear_last();  // whether it is changes; Events says it
   RETURN_IF_ERROR(InsertEvent(db, event));
-  RETURN_IF_ERROR(db.Prepare("UPDATE submissions SET last_sequence = ? WHERE id = ?")
-                      .Bind(static_cast<int64_t>(event.sequence()))
-                      .Bind(submission.id)
-                      .Run());
   submission.last_sequence = event.sequence();
+  return event;
+}
+
+absl::Status SaveLast(Db& db, const Submission& submission) {
+  return db.Prepare("UPDATE submissions SET last_sequence = ? WHERE id = ?")
+      .Bind(static_cast<int64_t>(submission.last_sequence))
+      .Bind(submission.id)
+      .Run();
+}
+
+absl::StatusOr<Event> AppendNext(Db& db, Submission& submission, Event event) {
+  ASSIGN_OR_RETURN(event, PutNext(db, submission, std::move(event)));
+  RETURN_IF_ERROR(SaveLast(db, submission));
   return event;
 }
 

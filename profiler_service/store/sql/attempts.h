@@ -20,7 +20,11 @@ namespace sassay::store::sql {
 // Sum of device_ns of the verdict's stages.
 uint64_t GpuTimeOf(const sassay::v1::Verdict& verdict);
 
-// Gives the event its place at the end of the submission's list, also in `submission`.
+// Gives the event its place at the end of the submission's list, in `submission` too; SaveLast has to follow.
+absl::StatusOr<sassay::v1::Event> PutNext(Db& db, Submission& submission, sassay::v1::Event event);
+// Keeps where the list ends.
+absl::Status SaveLast(Db& db, const Submission& submission);
+// Both.
 absl::StatusOr<sassay::v1::Event> AppendNext(Db& db, Submission& submission, sassay::v1::Event event);
 
 // Writes the verdict's event and ends the submission; counts it.

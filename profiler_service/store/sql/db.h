@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,7 +27,9 @@ class Statement {
   virtual void BindText(int position, absl::string_view text) = 0;
   virtual void BindInt(int position, int64_t value) = 0;
   virtual void BindBlob(int position, absl::string_view bytes) = 0;
+  virtual void Ask() {}
   virtual absl::StatusOr<bool> Step() = 0;
+  virtual absl::Status Run();
   // Truth values are 1 and 0.
   virtual int64_t Int(int column) const = 0;
   virtual std::string Bytes(int column) const = 0;
@@ -57,10 +60,16 @@ class Query {
     return *this;
   }
 
+  // Sends it ahead: Step finds the answer on its way. Inside a transaction, where the way is long.
+  Query& Ask() {
+    statement_->Ask();
+    return *this;
+  }
   // True: a row is there to be read. UNAVAILABLE if the database fails; INTERNAL if it refuses what we want of it.
   absl::StatusOr<bool> Step() { return statement_->Step(); }
-  // Steps to the end.
-  absl::Status Run();
+  // Runs it for what it does. Inside a transaction nobody waits for that: if the database refuses it, a later Step or
+  // the commit says so, and nothing of the transaction is left.
+  absl::Status Run() { return statement_->Run(); }
 
   int64_t Int(int column) const { return statement_->Int(column); }
   std::string Text(int column) const { return statement_->Bytes(column); }
@@ -104,6 +113,9 @@ struct Scope {
   bool alone = false;                    // finds only while it runs which submissions it changes: no others with it
 };
 
+// The database failed, as opposed to an operation that looked and declined.
+bool IsDatabaseFailure(const absl::Status& status);
+
 // Both together.
 void Merge(const Scope& scope, Scope& into);
 
@@ -114,6 +126,8 @@ class Db {
 
   // `sql` must be a literal: its address is the key of the cache. Parameters are ? or ?N.
   Query Prepare(const char* sql) { return Query(Find(sql)); }
+  // How many queries of one text may be asked ahead; 1 if asking ahead gains nothing.
+  virtual size_t ahead() const { return 1; }
   // Statements without results.
   virtual absl::Status Execute(const char* sql) = 0;
   virtual const Dialect& dialect() const = 0;
@@ -135,6 +149,11 @@ class Db {
  private:
   virtual Statement& Find(const char* sql) = 0;
 };
+
+// Runs one query `count` times, each bound by `bind`, and has `read` step through the answers in order: on a database
+// that is far away in one round trip. Errors are those of `read`.
+absl::Status ForEach(Db& db, const char* sql, size_t count, absl::FunctionRef<void(size_t, Query&)> bind,
+                     absl::FunctionRef<absl::Status(size_t, Query&)> read);
 
 }  // namespace sassay::store::sql
 

@@ -62,26 +62,42 @@ Head ReadHead(const Query& row) {
 class Dispatch {
  public:
   Dispatch(Db& db, const Asker& asker, absl::Time now, absl::Time expires_at)
-      : db_(db), asker_(asker), now_(now), expires_at_(expires_at) {}
+      : db_(db), asker_(asker), now_(now), expires_at_(expires_at) {
+    node_.name = asker_.node;
+    node_.models = asker_.models;
+    node_.states = asker_.states;
+    std::sort(node_.models.begin(), node_.models.end());
+    std::sort(node_.states.begin(), node_.states.end());
+  }
 
   absl::StatusOr<absl::optional<Lease>> Run() {
-    RETURN_IF_ERROR(FoldSettlements(db_, rules_));
-    for (const AskedPool& pool : asker_.pools) {
-      ASSIGN_OR_RETURN(absl::optional<Lease> lease, From(pool));
+    if (asker_.pools.empty()) return absl::optional<Lease>();
+    Settlements settlements(db_);
+    Query suspects = db_.Prepare("SELECT count(*) FROM submissions WHERE state = 1 AND lost = 1 AND node = ?");
+    suspects.Bind(asker_.node).Ask();
+    absl::optional<PoolReading> reading(absl::in_place, db_, asker_.pools.front().arch);
+    ASSIGN_OR_RETURN(const bool settled, settlements.Fold(rules_));
+    RETURN_IF_ERROR(suspects.Step().status());
+    node_.suspects = static_cast<uint32_t>(suspects.Int(0));
+    for (const AskedPool& asked : asker_.pools) {
+      if (settled || &asked != &asker_.pools.front()) {
+        reading.reset();
+        reading.emplace(db_, asked.arch);
+      }
+      ASSIGN_OR_RETURN(scheduling::Pool pool, reading->Read());
+      ASSIGN_OR_RETURN(absl::optional<Lease> lease, From(asked, std::move(pool)));
       if (lease.has_value()) return lease;
     }
     return absl::optional<Lease>();
   }
 
  private:
-  absl::StatusOr<absl::optional<Lease>> From(const AskedPool& asked) {
-    ASSIGN_OR_RETURN(scheduling::Pool pool, LoadPool(db_, asked.arch));
+  absl::StatusOr<absl::optional<Lease>> From(const AskedPool& asked, scheduling::Pool pool) {
     pool.gpus = std::max<uint64_t>(asked.gpus, 1);
     pool.living = asked.living;
-    ASSIGN_OR_RETURN(const scheduling::Node node, Describe());
     const auto heads_of = [&](const Account& account) { return HeadsOf(asked.arch, account); };
     for (int tries = 0; tries < kTries; ++tries) {
-      ASSIGN_OR_RETURN(const Decision decision, scheduling::Decide(pool, node, now_, rules_, heads_of));
+      ASSIGN_OR_RETURN(const Decision decision, scheduling::Decide(pool, node_, now_, rules_, heads_of));
       if (!decision.head.has_value()) return absl::optional<Lease>();
       ASSIGN_OR_RETURN(absl::optional<Lease> lease, Claim(decision.head->id));
       if (!lease.has_value()) {
@@ -93,19 +109,6 @@ class Dispatch {
       return lease;
     }
     return absl::optional<Lease>();
-  }
-
-  absl::StatusOr<scheduling::Node> Describe() {
-    scheduling::Node node;
-    node.name = asker_.node;
-    node.models = asker_.models;
-    node.states = asker_.states;
-    std::sort(node.models.begin(), node.models.end());
-    std::sort(node.states.begin(), node.states.end());
-    Query query = db_.Prepare("SELECT count(*) FROM submissions WHERE state = 1 AND lost = 1 AND node = ?");
-    RETURN_IF_ERROR(query.Bind(asker_.node).Step().status());
-    node.suspects = static_cast<uint32_t>(query.Int(0));
-    return node;
   }
 
   absl::StatusOr<std::vector<Head>> HeadsOf(const std::string& arch, const Account& account) {
@@ -163,6 +166,7 @@ class Dispatch {
   const Asker& asker_;
   const absl::Time now_, expires_at_;
   const scheduling::Rules rules_;
+  scheduling::Node node_;
   std::vector<std::string> taken_;
 };
 

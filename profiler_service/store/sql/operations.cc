@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
@@ -16,14 +19,38 @@ namespace {
 using sassay::v1::Event;
 using scheduling::Outcome;
 
-// The submission if `lease` still holds it.
-absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
-  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 1 AND epoch = ? AND owner = ?");
-  query.Bind(lease.submission.id).Bind(static_cast<int64_t>(lease.epoch)).Bind(lease.owner);
+constexpr char kSelectHeld[] =
+    SASSAY_SELECT_SUBMISSION "WHERE id = ? AND " SASSAY_IN_STATE "1 AND epoch = ? AND owner = ?";
+
+absl::StatusOr<Submission> ReadHeld(Query& query, const Lease& lease) {
   ASSIGN_OR_RETURN(const bool held, query.Step());
   if (held) return ReadSubmission(query);
   return absl::AbortedError(
       absl::StrCat("submission ", lease.submission.id, ": the lease with epoch ", lease.epoch, " is lost"));
+}
+
+void BindHeld(const Lease& lease, Query& query) {
+  query.Bind(lease.submission.id).Bind(static_cast<int64_t>(lease.epoch)).Bind(lease.owner);
+}
+
+// The submission if `lease` still holds it.
+absl::StatusOr<Submission> Held(Db& db, const Lease& lease) {
+  Query query = db.Prepare(kSelectHeld);
+  BindHeld(lease, query);
+  return ReadHeld(query, lease);
+}
+
+// The same for many; only failures of the database are errors.
+absl::StatusOr<std::vector<absl::StatusOr<Submission>>> AllHeld(Db& db, const std::vector<const Lease*>& leases) {
+  std::vector<absl::StatusOr<Submission>> held;
+  RETURN_IF_ERROR(ForEach(
+      db, kSelectHeld, leases.size(), [&](size_t i, Query& query) { BindHeld(*leases[i], query); },
+      [&](size_t i, Query& query) {
+        held.push_back(ReadHeld(query, *leases[i]));
+        const absl::Status& status = held.back().status();
+        return IsDatabaseFailure(status) ? status : absl::OkStatus();
+      }));
+  return held;
 }
 
 // The answer to an event that asked for a place which is taken, or lies ahead.
@@ -39,56 +66,14 @@ absl::StatusOr<Event> AppendedBefore(Db& db, const Submission& submission, Event
                                             submission.last_sequence + 1, ", got ", place));
 }
 
+absl::StatusOr<Event> AppendTo(Db& db, absl::StatusOr<Submission>& held, const Event& event) {
+  RETURN_IF_ERROR(held.status());
+  if (event.sequence() == 0 || event.sequence() == held->last_sequence + 1) return PutNext(db, *held, event);
+  return AppendedBefore(db, *held, event);
+}
+
 absl::Status PromisedToCancel(const Submission& submission) {
   return absl::FailedPreconditionError(absl::StrCat("submission ", submission.id, " was promised to be cancelled"));
-}
-
-absl::StatusOr<Submitted> Earlier(Db& db, const std::string& id) {
-  ASSIGN_OR_RETURN(std::vector<Event> events, Events(db, id, 0, 1));
-  if (events.empty()) return absl::DataLossError(absl::StrCat("submission ", id, " has no events"));
-  return Submitted{id, false, std::move(events.front())};
-}
-
-absl::StatusOr<uint64_t> CheckLimits(Db& db, const NewSubmission& submission) {
-  Query query = db.Prepare(
-      "SELECT CAST(coalesce(sum(queued), 0) AS BIGINT), CAST(coalesce(sum(CASE WHEN name = ? THEN queued + leased ELSE "
-      "0 "
-      "END), 0) AS BIGINT) FROM tenants");
-  RETURN_IF_ERROR(query.Bind(submission.tenant).Step().status());
-  const uint64_t queued = static_cast<uint64_t>(query.Int(0));
-  const uint64_t in_flight = static_cast<uint64_t>(query.Int(1));
-  if (in_flight >= submission.limits.tenant_in_flight) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        in_flight, " submissions of this tenant wait or run; the limit is --max-in-flight-per-tenant; wait for ",
-        "verdicts and submit again"));
-  }
-  if (queued >= submission.limits.queued) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(queued, " submissions wait; the limit is --max-queued; submit again later"));
-  }
-  return queued;
-}
-
-absl::Status InsertSubmission(Db& db, const NewSubmission& submission, const std::string& request_bytes) {
-  if (const char* insert_tenant = db.dialect().insert_tenant; insert_tenant != nullptr) {
-    RETURN_IF_ERROR(db.Prepare(insert_tenant).Bind(submission.tenant).Run());
-  }
-  return db
-      .Prepare(
-          "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, run_deadline, "
-          "last_sequence, arch, priority, model, workload) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)")
-      .Bind(submission.id)
-      .Bind(submission.tenant)
-      .Bind(submission.request.request_id())
-      .BindBlob(request_bytes)
-      .Bind(submission.accepted_at)
-      .Bind(submission.queue_deadline)
-      .Bind(absl::ToInt64Nanoseconds(submission.run_deadline))
-      .Bind(submission.arch)
-      .Bind(static_cast<int64_t>(PriorityOf(submission.request)))
-      .Bind(submission.request.gpu_model())
-      .Bind(submission.request.workload())
-      .Run();
 }
 
 Outcome OutcomeOf(Ended ended) {
@@ -120,15 +105,6 @@ std::vector<std::string> InBoth(std::vector<std::string> left, std::vector<std::
   return both;
 }
 
-absl::StatusOr<Renewal> RenewOne(Db& db, const Lease& lease, absl::Time expires_at) {
-  absl::StatusOr<Submission> held = Held(db, lease);
-  if (absl::IsAborted(held.status())) return Renewal::kLost;
-  RETURN_IF_ERROR(held.status());
-  RETURN_IF_ERROR(
-      db.Prepare("UPDATE submissions SET expires_at = ? WHERE id = ?").Bind(expires_at).Bind(held->id).Run());
-  return held->cancelling ? Renewal::kCancelling : Renewal::kRenewed;
-}
-
 }  // namespace
 
 absl::Status InsertEvent(Db& db, const Event& event) {
@@ -139,26 +115,27 @@ absl::Status InsertEvent(Db& db, const Event& event) {
       .Run();
 }
 
-absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission) {
-  ASSIGN_OR_RETURN(const absl::optional<std::string> earlier, FindEarlier(db, submission.tenant, submission.request));
-  if (earlier.has_value()) return Earlier(db, *earlier);
-  ASSIGN_OR_RETURN(const uint64_t ahead, CheckLimits(db, submission));
-  RETURN_IF_ERROR(InsertSubmission(db, submission, CanonicalBytes(submission.request)));
-  Event event;
-  event.set_submission_id(submission.id);
-  event.set_sequence(1);
-  SetTimestamp(submission.accepted_at, *event.mutable_at());
-  event.mutable_accepted()->set_queue_position(ahead);
-  RETURN_IF_ERROR(InsertEvent(db, event));
-  return Submitted{submission.id, true, std::move(event)};
-}
-
-absl::StatusOr<Event> Append(Db& db, const Lease& lease, Event event) {
-  ASSIGN_OR_RETURN(Submission submission, Held(db, lease));
-  if (event.sequence() == 0 || event.sequence() == submission.last_sequence + 1) {
-    return AppendNext(db, submission, std::move(event));
+absl::Status Append(Db& db, const std::vector<const Appending*>& events, std::vector<absl::StatusOr<Event>>& answers) {
+  using Holder = std::tuple<std::string, uint64_t, std::string>;
+  std::map<Holder, size_t> places;  // in `leases`, each once
+  std::vector<const Lease*> leases;
+  std::vector<size_t> of_event;
+  for (const Appending* appending : events) {
+    const Lease& lease = appending->lease;
+    const auto [place, fresh] = places.emplace(Holder(lease.submission.id, lease.epoch, lease.owner), leases.size());
+    if (fresh) leases.push_back(&lease);
+    of_event.push_back(place->second);
   }
-  return AppendedBefore(db, submission, std::move(event));
+  ASSIGN_OR_RETURN(std::vector<absl::StatusOr<Submission>> held, AllHeld(db, leases));
+  const std::vector<absl::StatusOr<Submission>> before = held;
+  for (size_t i = 0; i < events.size(); ++i) {
+    answers.push_back(AppendTo(db, held[of_event[i]], events[i]->event));
+    if (IsDatabaseFailure(answers.back().status())) return answers.back().status();
+  }
+  for (size_t i = 0; i < held.size(); ++i) {
+    if (held[i].ok() && held[i]->last_sequence != before[i]->last_sequence) RETURN_IF_ERROR(SaveLast(db, *held[i]));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Event>> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict,
@@ -213,10 +190,15 @@ absl::StatusOr<Event> Return(Db& db, const Lease& lease, const std::string& reas
 }
 
 absl::StatusOr<std::vector<Renewal>> Renew(Db& db, const std::vector<Lease>& leases, absl::Time expires_at) {
+  std::vector<const Lease*> asked;
+  for (const Lease& lease : leases) asked.push_back(&lease);
+  ASSIGN_OR_RETURN(const std::vector<absl::StatusOr<Submission>> all, AllHeld(db, asked));
   std::vector<Renewal> answers;
-  answers.reserve(leases.size());
-  for (const Lease& lease : leases) {
-    ASSIGN_OR_RETURN(answers.emplace_back(), RenewOne(db, lease, expires_at));
+  for (const absl::StatusOr<Submission>& held : all) {
+    answers.push_back(!held.ok() ? Renewal::kLost : held->cancelling ? Renewal::kCancelling : Renewal::kRenewed);
+    if (!held.ok()) continue;
+    RETURN_IF_ERROR(
+        db.Prepare("UPDATE submissions SET expires_at = ? WHERE id = ?").Bind(expires_at).Bind(held->id).Run());
   }
   return answers;
 }
@@ -236,7 +218,7 @@ absl::StatusOr<Cancellation> Cancel(Db& db, const std::string& tenant, const std
 absl::StatusOr<Event> FinishQueued(Db& db, const std::string& id, const sassay::v1::Verdict& verdict) {
   absl::StatusOr<Submission> submission;
   {
-    Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 0");
+    Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND " SASSAY_IN_STATE "0");
     ASSIGN_OR_RETURN(const bool waits, query.Bind(id).Step());
     if (!waits) return absl::AbortedError(absl::StrCat("submission ", id, " does not wait any more"));
     submission = ReadSubmission(query);

@@ -15,9 +15,16 @@
 
 namespace sassay::store::sql {
 
-// All of them look first and write only when nothing can refuse any more (see GroupWriter). Errors as in store.h.
-absl::StatusOr<Submitted> Submit(Db& db, const NewSubmission& submission);
-absl::StatusOr<sassay::v1::Event> Append(Db& db, const Lease& lease, sassay::v1::Event event);
+// All of them look first and write only when nothing can refuse any more (see GroupWriter). Errors as in store.h. The
+// first two are done for many together.
+absl::Status Submit(Db& db, const std::vector<const NewSubmission*>& submissions,
+                    std::vector<absl::StatusOr<Submitted>>& answers);
+struct Appending {
+  Lease lease;
+  sassay::v1::Event event;
+};
+absl::Status Append(Db& db, const std::vector<const Appending*>& events,
+                    std::vector<absl::StatusOr<sassay::v1::Event>>& answers);
 absl::StatusOr<std::vector<sassay::v1::Event>> Finish(Db& db, const Lease& lease, const sassay::v1::Verdict& verdict,
                                                       const Ending& ending);
 absl::StatusOr<sassay::v1::Event> Return(Db& db, const Lease& lease, const std::string& reason, Ended ended,

@@ -59,17 +59,6 @@ absl::StatusOr<Submission> Get(Db& db, absl::string_view tenant, absl::string_vi
   return ReadSubmission(query);
 }
 
-absl::StatusOr<absl::optional<std::string>> FindEarlier(Db& db, absl::string_view tenant,
-                                                        const sassay::v1::ProfileRequest& request) {
-  Query query = db.Prepare("SELECT id, request FROM submissions WHERE tenant = ? AND request_id = ?");
-  ASSIGN_OR_RETURN(const bool found, query.Bind(tenant).Bind(request.request_id()).Step());
-  if (!found) return absl::optional<std::string>();
-  if (query.Blob(1) == CanonicalBytes(request)) return absl::optional<std::string>(query.Text(0));
-  return absl::AlreadyExistsError(absl::StrCat("request_id '", request.request_id(),
-                                               "' was used for a different request (submission ", query.Text(0),
-                                               "); choose a fresh request_id for a new intention"));
-}
-
 absl::StatusOr<std::vector<Submission>> PastQueueDeadline(Db& db, absl::Time now, int limit) {
   Query query =
       db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE state = 0 AND queue_deadline <= ? ORDER BY queue_deadline LIMIT ?");

@@ -14,6 +14,10 @@
   "last_sequence, owner, epoch, expires_at, failures, exclusions, (SELECT count(*) FROM provisional WHERE "     \
   "provisional.id = submissions.id) FROM submissions "
 
+// Behind a condition on `id`. Written plainly it would let the planner take an index of all that waits or runs instead,
+// where its statistics say that this is next to nothing: they are never right for a queue.
+#define SASSAY_IN_STATE "state + 0 = "
+
 // For Progress; followed by a WHERE clause.
 #define SASSAY_SELECT_PROGRESS                                                                            \
   "SELECT id, last_sequence, state = 2 AND NOT EXISTS (SELECT 1 FROM provisional WHERE provisional.id = " \

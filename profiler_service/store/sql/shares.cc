@@ -48,9 +48,7 @@ struct Ended {
 
 using Key = std::pair<std::string, std::string>;  // arch, tenant
 
-// Rows that another transaction adds meanwhile are for the next dispatch.
-absl::StatusOr<std::map<Key, std::vector<Ended>>> TakeSettlements(Db& db) {
-  Query query = db.Prepare("DELETE FROM settlements RETURNING arch, tenant, priority, charged, gpu_ns, outcome, at");
+absl::StatusOr<std::map<Key, std::vector<Ended>>> ReadSettlements(Query& query) {
   std::map<Key, std::vector<Ended>> ended;
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, query.Step());
@@ -74,42 +72,53 @@ absl::StatusOr<Account> LoadAccount(Db& db, const Key& key) {
 
 }  // namespace
 
-absl::Status FoldSettlements(Db& db, const scheduling::Rules& rules) {
-  ASSIGN_OR_RETURN(const auto settlements, TakeSettlements(db));
+// Rows that another transaction adds meanwhile are for the next dispatch.
+Settlements::Settlements(Db& db)
+    : db_(db),
+      taken_(db.Prepare("DELETE FROM settlements RETURNING arch, tenant, priority, charged, gpu_ns, outcome, at")) {
+  taken_.Ask();
+}
+
+absl::StatusOr<bool> Settlements::Fold(const scheduling::Rules& rules) {
+  ASSIGN_OR_RETURN(const auto settlements, ReadSettlements(taken_));
   for (const auto& [key, ended] : settlements) {
-    ASSIGN_OR_RETURN(Account account, LoadAccount(db, key));
+    ASSIGN_OR_RETURN(Account account, LoadAccount(db_, key));
     for (const Ended& one : ended) {
       const auto settlement = scheduling::Settle(one.charged, one.gpu_time, one.outcome, account.weight);
       scheduling::Apply(settlement, one.priority, one.at, rules, account);
     }
-    RETURN_IF_ERROR(SaveAccount(db, key.first, account));
+    RETURN_IF_ERROR(SaveAccount(db_, key.first, account));
   }
-  return absl::OkStatus();
+  return !settlements.empty();
 }
 
-absl::StatusOr<scheduling::Pool> LoadPool(Db& db, const std::string& arch) {
+// The first of a line, as one step in its index: a scalar sub-query with a limit, in the index's order, because EXISTS
+// may be planned as a scan of all that waits, and a search without order as one by deadlines.
+#define SASSAY_WAITS(priority)                                                                                      \
+  "(SELECT 1 FROM submissions q WHERE q.state = 0 AND q.arch = ?1 AND q.tenant = t.name AND q.priority = " priority \
+  " ORDER BY q.lost, q.model, q.place LIMIT 1) IS NOT NULL"
+
+PoolReading::PoolReading(Db& db, const std::string& arch)
+    : virtual_time_(db.Prepare("SELECT virtual_time FROM pools WHERE arch = ?")),
+      accounts_(db.Prepare("SELECT t.name, coalesce(w.weight, 1), " SASSAY_WAITS("0") ", " SASSAY_WAITS(
+          "1") ", " SASSAY_SHARE " FROM tenants t LEFT JOIN shares s ON s.arch = ?1 AND s.tenant = t.name LEFT JOIN "
+               "weights w ON w.tenant = "
+               "t.name WHERE t.queued + t.leased > 0 ORDER BY t.name")) {
+  virtual_time_.Bind(arch).Ask();
+  accounts_.Bind(arch).Ask();
+}
+
+absl::StatusOr<scheduling::Pool> PoolReading::Read() {
   scheduling::Pool pool;
-  {
-    Query query = db.Prepare("SELECT virtual_time FROM pools WHERE arch = ?");
-    ASSIGN_OR_RETURN(const bool found, query.Bind(arch).Step());
-    if (found) pool.virtual_time = FromDisk(query.Int(0));
-  }
-  Query query = db.Prepare(
-      // A scalar sub-query with a limit is one step in an index; EXISTS may be planned as a scan of all that waits.
-      "SELECT t.name, coalesce(w.weight, 1), (SELECT 1 FROM submissions q WHERE q.state = 0 AND q.arch = ?1 AND "
-      "q.tenant = t.name AND q.priority = 0 LIMIT 1) IS NOT NULL, (SELECT 1 FROM submissions q WHERE q.state = 0 AND "
-      "q.arch = ?1 AND q.tenant = t.name AND q.priority = 1 LIMIT 1) IS NOT NULL, " SASSAY_SHARE
-      " FROM tenants t LEFT JOIN shares s ON s.arch = ?1 AND s.tenant = t.name LEFT JOIN weights w ON w.tenant = "
-      "t.name "
-      "WHERE t.queued + t.leased > 0 ORDER BY t.name");
-  query.Bind(arch);
+  ASSIGN_OR_RETURN(const bool found, virtual_time_.Step());
+  if (found) pool.virtual_time = FromDisk(virtual_time_.Int(0));
   for (;;) {
-    ASSIGN_OR_RETURN(const bool row, query.Step());
+    ASSIGN_OR_RETURN(const bool row, accounts_.Step());
     if (!row) return pool;
-    Account account = ReadAccount(query, 4);
-    account.tenant = query.Text(0);
-    account.weight = static_cast<uint32_t>(query.Int(1));
-    account.waiting = {static_cast<uint64_t>(query.Int(2)), static_cast<uint64_t>(query.Int(3))};
+    Account account = ReadAccount(accounts_, 4);
+    account.tenant = accounts_.Text(0);
+    account.weight = static_cast<uint32_t>(accounts_.Int(1));
+    account.waiting = {static_cast<uint64_t>(accounts_.Int(2)), static_cast<uint64_t>(accounts_.Int(3))};
     if (account.active()) pool.accounts.push_back(std::move(account));
   }
 }

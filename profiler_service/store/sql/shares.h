@@ -13,11 +13,27 @@
 
 namespace sassay::store::sql {
 
-// Settles what has ended since the last dispatch.
-absl::Status FoldSettlements(Db& db, const scheduling::Rules& rules);
+// Settles what has ended since the last dispatch; whether anything has. Asked ahead when made.
+class Settlements {
+ public:
+  explicit Settlements(Db& db);
+  absl::StatusOr<bool> Fold(const scheduling::Rules& rules);
+
+ private:
+  Db& db_;
+  Query taken_;
+};
 
 // Tenants with something waiting or running in the pool. `waiting` is 1 where something waits: how much, nobody asks.
-absl::StatusOr<scheduling::Pool> LoadPool(Db& db, const std::string& arch);
+// Asked ahead when made.
+class PoolReading {
+ public:
+  PoolReading(Db& db, const std::string& arch);
+  absl::StatusOr<scheduling::Pool> Read();
+
+ private:
+  Query virtual_time_, accounts_;
+};
 absl::Status SavePool(Db& db, const std::string& arch, scheduling::VirtualTime virtual_time);
 // GPU time that tenants used lately in all pools, as Account::recent forgets it.
 absl::StatusOr<std::map<std::string, absl::Duration>> RecentUse(Db& db, absl::Time now);

@@ -66,16 +66,20 @@ std::unique_ptr<Watch> SqlStore::Observe(Observer observer) {
 }
 
 template <typename T>
-void SqlStore::Post(Operation<T> operation, Scope scope, Callback<T> done,
-                    std::function<void(const T&, Changes&)> changes) {
-  if (announcer_ == nullptr) return writer_.Post<T>(std::move(operation), std::move(done), std::move(scope));
-  auto announced = [this, done = std::move(done), changes = std::move(changes)](absl::StatusOr<T> answer) {
+Callback<T> SqlStore::Announced(Callback<T> done, std::function<void(const T&, Changes&)> changes) {
+  if (announcer_ == nullptr) return done;
+  return [this, done = std::move(done), changes = std::move(changes)](absl::StatusOr<T> answer) {
     Changes changed;
     if (answer.ok()) changes(*answer, changed);
     if (!changed.empty()) announcer_->Announce(changed);
     done(std::move(answer));
   };
-  writer_.Post<T>(std::move(operation), std::move(announced), std::move(scope));
+}
+
+template <typename T>
+void SqlStore::Post(Operation<T> operation, Scope scope, Callback<T> done,
+                    std::function<void(const T&, Changes&)> changes) {
+  writer_.Post<T>(std::move(operation), Announced(std::move(done), std::move(changes)), std::move(scope));
 }
 
 template <typename T>
@@ -97,9 +101,9 @@ absl::Status SqlStore::Record(Operation<bool> operation, const Changes& changes)
 void SqlStore::Submit(NewSubmission submission, Callback<Submitted> done) {
   Scope scope;
   scope.admits = true;
-  Post<Submitted>([submission = std::move(submission)](Db& db) { return sql::Submit(db, submission); },
-                  std::move(scope), std::move(done),
-                  [](const Submitted& submitted, Changes& changes) { changes.work = submitted.created; });
+  const auto tell = [](const Submitted& submitted, Changes& changes) { changes.work = submitted.created; };
+  writer_.Post<NewSubmission, Submitted>(sql::Submit, std::move(submission),
+                                         Announced<Submitted>(std::move(done), tell), std::move(scope));
 }
 
 void SqlStore::Acquire(const Asker& asker, absl::Time now, absl::Time expires_at,
@@ -112,8 +116,8 @@ void SqlStore::Acquire(const Asker& asker, absl::Time now, absl::Time expires_at
 }
 
 void SqlStore::Append(const Lease& lease, Event event, Callback<Event> done) {
-  Post<Event>([lease, event = std::move(event)](Db& db) { return sql::Append(db, lease, event); },
-              On(lease.submission.id), std::move(done), Tell);
+  writer_.Post<Appending, Event>(sql::Append, {lease, std::move(event)}, Announced<Event>(std::move(done), Tell),
+                                 On(lease.submission.id));
 }
 
 void SqlStore::Finish(const Lease& lease, Verdict verdict, const Ending& ending, Callback<std::vector<Event>> done) {

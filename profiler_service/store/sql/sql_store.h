@@ -119,6 +119,9 @@ class SqlStore : public Store {
   template <typename T>
   using Operation = std::function<absl::StatusOr<T>(Db&)>;
 
+  // `done`, after the others were told what they should look at if it succeeded.
+  template <typename T>
+  Callback<T> Announced(Callback<T> done, std::function<void(const T&, Changes&)> changes);
   // Posts a write; `changes` says what others should look at if it succeeded.
   template <typename T>
   void Post(Operation<T> operation, Scope scope, Callback<T> done, std::function<void(const T&, Changes&)> changes);

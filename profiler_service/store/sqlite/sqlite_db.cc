@@ -16,7 +16,7 @@ constexpr sql::Dialect kDialect = {
     "UPDATE tenants SET lost_attempts = lost_attempts + 1, lost_gpu_ns = lost_gpu_ns + ? WHERE name = ?",
     "UPDATE tenants SET verdicts = verdicts - 1, gpu_ns = gpu_ns - ?1, excluded_verdicts = excluded_verdicts + 1, "
     "excluded_gpu_ns = excluded_gpu_ns + ?1 WHERE name = ?2",
-    SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 0",
+    SASSAY_SELECT_SUBMISSION "WHERE id = ? AND " SASSAY_IN_STATE "0",
     SASSAY_SELECT_PROGRESS "WHERE id IN (SELECT value FROM json_each(?))",
 };
 

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 
@@ -194,6 +195,19 @@ double PostgresServer::ProcessorSeconds() const {
     }
   }
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+uint64_t PostgresServer::Waits() const {
+  uint64_t waits = 0;
+  for (const pid_t pid : Processes()) {
+    const auto status = ReadFile(absl::StrCat("/proc/", pid, "/status"));
+    if (!status.ok()) continue;
+    for (absl::string_view line : absl::StrSplit(*status, '\n')) {
+      uint64_t value = 0;
+      if (absl::ConsumePrefix(&line, "voluntary_ctxt_switches:") && absl::SimpleAtoi(line, &value)) waits += value;
+    }
+  }
+  return waits;
 }
 
 void PostgresServer::Signal(int number) {

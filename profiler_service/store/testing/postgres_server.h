@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,6 +59,8 @@ class PostgresServer {
 
   // Of all its processes that live, and of those that have ended.
   double ProcessorSeconds() const;
+  // How often those that live have waited: for a client, a lock, the disk.
+  uint64_t Waits() const;
 
  private:
   PostgresServer(TemporaryDirectory folder, std::string programs, Options options);

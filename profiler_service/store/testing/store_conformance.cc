@@ -123,6 +123,88 @@ TEST_P(StoreConformance, AnotherContentWithTheSameRequestIdIsRefused) {
   EXPECT_TRUE(absl::IsAlreadyExists(Submit("ann", "r1", "other").status()));
 }
 
+// Whoever posts without waiting is committed together with others.
+TEST_P(StoreConformance, WhatIsAskedTogetherIsAnsweredAsIfItCameAlone) {
+  struct Asked {
+    const char *tenant, *request_id, *workload;
+    absl::StatusCode code;
+    size_t same_as;  // whose submission it is
+  };
+  constexpr AdmissionLimits kLimits = {3, 4};
+  using absl::StatusCode;
+  const std::vector<Asked> asked = {
+      {"ann", "r1", "w", StatusCode::kOk, 0},
+      {"ann", "r1", "w", StatusCode::kOk, 0},
+      {"ann", "r1", "other", StatusCode::kAlreadyExists, 0},
+      {"bob", "r1", "w", StatusCode::kOk, 3},
+      {"ann", "r2", "w", StatusCode::kOk, 4},
+      {"ann", "r3", "w", StatusCode::kOk, 5},
+      {"ann", "r4", "w", StatusCode::kResourceExhausted, 0},
+      {"ann", "r2", "w", StatusCode::kOk, 4},
+      {"bob", "r2", "w", StatusCode::kResourceExhausted, 0},
+  };
+  std::vector<absl::StatusOr<Submitted>> answers(asked.size());
+  absl::BlockingCounter left(static_cast<int>(asked.size()));
+  for (size_t i = 0; i < asked.size(); ++i) {
+    NewSubmission submission{absl::StrCat("id-", i), asked[i].tenant,  {},     now_,
+                             now_ + absl::Hours(1),  absl::Minutes(1), kLimits};
+    submission.request.set_request_id(asked[i].request_id);
+    submission.request.set_workload(asked[i].workload);
+    store_->Submit(submission, [&answers, &left, i](absl::StatusOr<Submitted> answer) {
+      answers[i] = std::move(answer);
+      left.DecrementCount();
+    });
+  }
+  left.Wait();
+  for (size_t i = 0; i < asked.size(); ++i) {
+    ASSERT_EQ(answers[i].status().code(), asked[i].code) << i << ": " << answers[i].status();
+    if (!answers[i].ok()) continue;
+    EXPECT_EQ(answers[i]->id, absl::StrCat("id-", asked[i].same_as)) << i;
+    EXPECT_EQ(answers[i]->created, asked[i].same_as == i) << i;
+    const auto events = store_->Events(answers[i]->id, 0, 10);
+    ASSERT_EQ(events->size(), 1u) << i;
+    EXPECT_EQ(events->front().SerializeAsString(), answers[i]->accepted.SerializeAsString()) << i;
+  }
+  EXPECT_EQ(answers[5]->accepted.accepted().queue_position(), 3u);
+  EXPECT_EQ(store_->CountDepths()->queued, 4u);
+}
+
+TEST_P(StoreConformance, EventsThatAreAppendedTogetherStandInTheirOrder) {
+  for (const char* request_id : {"r1", "r2", "r3"}) Accept("ann", request_id);
+  const Lease first = *Acquire(), second = *Acquire();
+  Lease lost = *Acquire();
+  lost.epoch += 1;
+  const auto numbered = [](uint64_t sequence) {
+    Event event;
+    event.mutable_stage_started()->set_stage(sassay::v1::STAGE_EVALUATE);
+    event.set_sequence(sequence);
+    return event;
+  };
+  const std::vector<std::pair<const Lease*, Event>> asked = {
+      {&first, numbered(0)}, {&second, numbered(2)}, {&first, numbered(3)}, {&lost, numbered(0)},
+      {&first, numbered(2)}, {&first, numbered(9)},  {&second, numbered(0)}};
+  std::vector<absl::StatusOr<Event>> answers(asked.size());
+  absl::BlockingCounter left(static_cast<int>(asked.size()));
+  for (size_t i = 0; i < asked.size(); ++i) {
+    store_->Append(*asked[i].first, asked[i].second, [&answers, &left, i](absl::StatusOr<Event> answer) {
+      answers[i] = std::move(answer);
+      left.DecrementCount();
+    });
+  }
+  left.Wait();
+  const std::vector<uint64_t> sequences = {2, 2, 3, 0, 2, 0, 3};
+  for (size_t i = 0; i < asked.size(); ++i) {
+    ASSERT_EQ(answers[i].ok(), sequences[i] != 0) << i << ": " << answers[i].status();
+    EXPECT_EQ(answers[i].ok() ? answers[i]->sequence() : 0, sequences[i]) << i;
+  }
+  EXPECT_TRUE(absl::IsAborted(answers[3].status()));
+  EXPECT_TRUE(absl::IsOutOfRange(answers[5].status()));
+  EXPECT_EQ(store_->Get("ann", first.submission.id)->last_sequence, 3u);
+  EXPECT_EQ(store_->Events(first.submission.id, 0, 10)->size(), 3u);
+  EXPECT_EQ(store_->Get("ann", second.submission.id)->last_sequence, 3u);
+  EXPECT_TRUE(Finish(first, sassay::v1::VERDICT_STATUS_CORRECT).ok());
+}
+
 TEST_P(StoreConformance, RequestIdsOfTenantsAreTheirOwn) { EXPECT_NE(Accept("ann", "r1"), Accept("bob", "r1")); }
 
 TEST_P(StoreConformance, OthersSubmissionsAreNotFound) {
