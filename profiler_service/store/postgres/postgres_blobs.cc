@@ -185,14 +185,46 @@ absl::StatusOr<std::string> ReadRange(Db& db, const Key& key, uint64_t offset, u
   }
 }
 
-// Whoever publishes meanwhile waits, or has its holder's row already.
-absl::StatusOr<bool> ForgetUnused(Db& db, absl::Time blob_before) {
+// How much one transaction of Expire forgets: whoever publishes waits for it, and statements have a time limit.
+constexpr int kForgottenAtOnce = 16;
+
+// Whoever publishes meanwhile waits, or has its holder's row already; whoever notes a use comes first, or is told that
+// it is gone: the age is looked at again when the row is had. Whether there may be more.
+absl::StatusOr<bool> ForgetSomeUnused(Db& db, absl::Time blob_before) {
   RETURN_IF_ERROR(db.Prepare("SELECT " SASSAY_LOCK_BLOBS).Run());
-  RETURN_IF_ERROR(db.Prepare("DELETE FROM blob_holders WHERE used_at < ?").Bind(blob_before).Run());
-  RETURN_IF_ERROR(db.Prepare("DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_holders h WHERE h.sha256 = "
-                             "blobs.sha256)")
-                      .Run());
-  return true;
+  std::vector<std::string> forgotten;
+  {
+    Query query = db.Prepare(
+        "DELETE FROM blob_holders WHERE used_at < ?1 AND (tenant, sha256) IN (SELECT tenant, sha256 FROM blob_holders "
+        "WHERE used_at < ?1 ORDER BY used_at LIMIT ?2) RETURNING sha256");
+    query.Bind(blob_before).Bind(kForgottenAtOnce);
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool row, query.Step());
+      if (!row) break;
+      forgotten.push_back(query.Text(0));
+    }
+  }
+  for (const std::string& sha256 : forgotten) {
+    RETURN_IF_ERROR(db.Prepare("DELETE FROM blobs WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM blob_holders h WHERE "
+                               "h.sha256 = blobs.sha256)")
+                        .Bind(sha256)
+                        .Run());
+  }
+  return forgotten.size() == kForgottenAtOnce;
+}
+
+// The same of uploads that were broken off.
+absl::StatusOr<bool> ForgetSomePartial(Db& db, absl::Time partial_before) {
+  Query query = db.Prepare(
+      "DELETE FROM blob_uploads WHERE extract(epoch FROM arrived_at) < ?1::bigint / 1000000000 AND (tenant, sha256) IN "
+      "(SELECT tenant, sha256 FROM blob_uploads WHERE extract(epoch FROM arrived_at) < ?1::bigint / 1000000000 LIMIT "
+      "?2) "
+      "RETURNING sha256");
+  query.Bind(partial_before).Bind(kForgottenAtOnce);
+  for (int forgotten = 0;; ++forgotten) {
+    ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return forgotten == kForgottenAtOnce;
+  }
 }
 
 absl::StatusOr<bool> DropEverywhere(Db& db, const std::string& sha256) {
@@ -269,16 +301,8 @@ class PostgresBlobs final : public BlobStore {
   }
 
   absl::Status Expire(absl::Time partial_before, absl::Time blob_before) override {
-    RETURN_IF_ERROR(sessions_
-                        .Run<bool>([&](Db& db) -> absl::StatusOr<bool> {
-                          RETURN_IF_ERROR(db.Prepare("DELETE FROM blob_uploads WHERE extract(epoch FROM arrived_at) < "
-                                                     "?::bigint / 1000000000")
-                                              .Bind(partial_before)
-                                              .Run());
-                          return true;
-                        })
-                        .status());
-    return Transact<bool>([&](Db& db) { return ForgetUnused(db, blob_before); }).status();
+    RETURN_IF_ERROR(UntilNoneIsLeft([&](Db& db) { return ForgetSomePartial(db, partial_before); }));
+    return UntilNoneIsLeft([&](Db& db) { return ForgetSomeUnused(db, blob_before); });
   }
 
   absl::StatusOr<uint64_t> TenantBytes(absl::string_view tenant) const override {
@@ -305,6 +329,13 @@ class PostgresBlobs final : public BlobStore {
   template <typename T>
   absl::StatusOr<T> Transact(const std::function<absl::StatusOr<T>(Db&)>& body) const {
     return sessions_.Run<T>([&](Db& db) { return InTransaction<T>(db, body); });
+  }
+
+  absl::Status UntilNoneIsLeft(const std::function<absl::StatusOr<bool>(Db&)>& some) const {
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool more, Transact<bool>(some));
+      if (!more) return absl::OkStatus();
+    }
   }
 
   mutable sql::Readers sessions_;

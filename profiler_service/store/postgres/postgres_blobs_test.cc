@@ -94,6 +94,23 @@ TEST_F(SharedBlobs, DamagedBytesAreDroppedForEverybodyAndCanBeUploadedAgain) {
   EXPECT_EQ(*blobs_[1]->ReadAll("ann", sha256), bytes);
 }
 
+// More than one transaction forgets, of blobs and of broken uploads; what is in use stays.
+TEST_F(SharedBlobs, AnyNumberOfUnusedBlobsIsForgotten) {
+  constexpr int kBlobs = 50;
+  for (int i = 0; i < kBlobs; ++i) {
+    const std::string bytes = std::to_string(i), sha256 = Sha256Hex(bytes);
+    ASSERT_TRUE(blobs_[0]->Write("whole" + bytes, sha256, bytes.size(), 0, bytes).ok());
+    ASSERT_TRUE(blobs_[0]->Write("broken" + bytes, sha256, bytes.size() + 1, 0, bytes).ok());
+  }
+  const std::string used = Sha256Hex("7");
+  ASSERT_TRUE(blobs_[0]->Touch("whole7", used, absl::Now() + absl::Hours(2)).ok());
+  ASSERT_TRUE(blobs_[1]->Expire(absl::Now() + absl::Hours(1), absl::Now() + absl::Hours(1)).ok());
+  EXPECT_EQ(Ask("SELECT count(*) FROM sassay.blobs"), "1\n");
+  EXPECT_EQ(Ask("SELECT count(*) FROM sassay.blob_chunks"), "1\n");
+  EXPECT_EQ(Ask("SELECT count(*) FROM sassay.blob_upload_chunks"), "0\n");
+  EXPECT_EQ(*blobs_[0]->ReadAll("whole7", used), "7");
+}
+
 // A submission touches its bundle: afterwards it is there, or the client has been told to send it again.
 TEST_F(SharedBlobs, WhatWasTouchedOrUploadedWhileOthersExpireIsThere) {
   const std::string bytes = "bytes", sha256 = Sha256Hex(bytes);

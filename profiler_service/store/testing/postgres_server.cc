@@ -219,6 +219,7 @@ void PostgresServer::Pause() { Signal(SIGSTOP); }
 void PostgresServer::Continue() { Signal(SIGCONT); }
 
 void PostgresServer::Crash() {
+  kill(server_->pid(), SIGSTOP);  // so that no session begins between the listing and the killing
   Signal(SIGKILL);
   server_->Wait(absl::Now() + absl::Seconds(10)).status().IgnoreError();
 }
