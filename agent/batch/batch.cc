@@ -43,8 +43,9 @@ absl::StatusOr<std::string> OnlyPlanOf(const v1::Bundle& bundle) {
       absl::StrCat("\"workload\" is needed: the bundle holds plans for ", bundle.plans_size(), " workloads."));
 }
 
-// What the service will say by itself another time. A second request under the same id would hear the same.
-bool IsUnjudged(const v1::Verdict& verdict) { return verdict.status() == v1::VERDICT_STATUS_CANCELLED; }
+// Whether somebody stopped it before it was judged. The same request id would hear of that again; another one is
+// judged.
+bool WasCancelled(const v1::Verdict& verdict) { return verdict.status() == v1::VERDICT_STATUS_CANCELLED; }
 
 }  // namespace
 
@@ -319,7 +320,7 @@ absl::StatusOr<v1::Verdict> Batch::Submit(Job& job, Candidate& candidate, v1::Ba
     candidate.job.request_id = RequestId(job.item, candidate, attempt);
     record.set_request_id(candidate.job.request_id);
     absl::StatusOr<Judgement> judgement = parts_.judge.Run(candidate.job, listener, job.stopper);
-    if (judgement.ok() && IsUnjudged(judgement->verdict) && std::exchange(may_be_left_over, false)) {
+    if (judgement.ok() && WasCancelled(judgement->verdict) && std::exchange(may_be_left_over, false)) {
       ++attempt;
       continue;
     }
