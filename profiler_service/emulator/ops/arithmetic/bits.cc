@@ -164,7 +164,8 @@ absl::Status DecodeBfind(Decoder& d) {
   return Regular(d, SizeOf(type) == 8 ? Bfind<uint64_t> : Bfind<uint32_t>, Type::kU32, {type});
 }
 
-// bfe (PTX ISA 9.7.1.20): past the end the sign, or zero, fills.
+// bfe (PTX ISA 9.7.1.20): past the end the sign, or zero, fills. Positions and lengths past 255, which the ISA leaves
+// open: of 32 bits hardware takes the low eight bits, of 64 bits all of them (ptxas puts those together from shifts).
 template <class T, bool kSigned>
 Flow Bfe(Warp& warp, const Inst& inst) {
   const T* a = warp.In<T>(inst.o[1]);
@@ -172,7 +173,8 @@ Flow Bfe(Warp& warp, const Inst& inst) {
   const uint32_t* c = warp.In<uint32_t>(inst.o[3]);
   constexpr uint32_t kBits = 8 * sizeof(T);
   Map<T>(warp, inst.o[0], [=](int i) -> T {
-    const uint32_t position = b[i] & 255, length = c[i] & 255;
+    const uint32_t position = kBits == 64 ? std::min<uint32_t>(b[i], 255) : b[i] & 255;
+    const uint32_t length = kBits == 64 ? std::min<uint32_t>(c[i], 255) : c[i] & 255;
     if (length == 0) return 0;
     const uint32_t last = std::min(position + length - 1, kBits - 1);
     const bool sign = kSigned && (a[i] >> last & 1) != 0;
@@ -204,7 +206,8 @@ Flow Bfi(Warp& warp, const Inst& inst) {
   const uint32_t* e = warp.In<uint32_t>(inst.o[4]);
   constexpr uint32_t kBits = 8 * sizeof(T);
   Map<T>(warp, inst.o[0], [=](int i) -> T {
-    const uint32_t position = c[i] & 255, length = e[i] & 255;
+    const uint32_t position = kBits == 64 ? std::min<uint32_t>(c[i], 255) : c[i] & 255;
+    const uint32_t length = kBits == 64 ? std::min<uint32_t>(e[i], 255) : e[i] & 255;
     if (position >= kBits || length == 0) return b[i];
     const T ones = length >= kBits ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << length) - 1);
     const T mask = static_cast<T>(ones << position);

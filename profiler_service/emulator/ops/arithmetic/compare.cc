@@ -49,10 +49,12 @@ bool Holds(uint32_t relation, T a, T b) {
 struct HalfReader {
   using Storage = uint16_t;
   static float Load(uint16_t bits) { return HalfToFloat(bits); }
+  static float Flush(float value) { return std::fabs(value) < 0x1p-14f ? std::copysign(0.0f, value) : value; }
 };
 struct Bf16Reader {
   using Storage = uint16_t;
   static float Load(uint16_t bits) { return Bf16ToFloat(bits); }
+  static float Flush(float value) { return value; }  // bf16 has no .ftz
 };
 template <class T>
 struct Plain {
@@ -75,6 +77,9 @@ uint32_t Compare(Warp& warp, const Inst& inst, const Operand& left, const Operan
     if ((inst.c & kFtz) != 0) {
       return each([&](float x, float y) { return Holds(inst.a, FlushFloat(x), FlushFloat(y)); });
     }
+  }
+  if constexpr (std::is_same_v<R, HalfReader>) {
+    if ((inst.c & kFtz) != 0) return each([&](float x, float y) { return Holds(inst.a, R::Flush(x), R::Flush(y)); });
   }
   switch (inst.a) {
     case kEq:
@@ -105,18 +110,22 @@ Flow Setp(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// The lanes whose 16-bit halves at `shift` hold the relation.
+template <class R>
+uint32_t CompareHalves(const Inst& inst, const uint32_t* a, const uint32_t* b, int shift) {
+  return Collect([&](int i) {
+    const float x = R::Load(static_cast<uint16_t>(a[i] >> shift)), y = R::Load(static_cast<uint16_t>(b[i] >> shift));
+    return (inst.c & kFtz) != 0 ? Holds(inst.a, R::Flush(x), R::Flush(y)) : Holds(inst.a, x, y);
+  });
+}
+
 // setp.f16x2: p|q compare the low and the high halves.
 template <class R>
 Flow SetpPair(Warp& warp, const Inst& inst) {
   const uint32_t* a = warp.In<uint32_t>(inst.o[2]);
   const uint32_t* b = warp.In<uint32_t>(inst.o[3]);
-  auto truth = [&](int shift) {
-    return Collect([&](int i) {
-      return Holds(inst.a, R::Load(static_cast<uint16_t>(a[i] >> shift)),
-                   R::Load(static_cast<uint16_t>(b[i] >> shift)));
-    });
-  };
-  const uint32_t low = Combined(warp, inst, truth(0), false), high = Combined(warp, inst, truth(16), false);
+  const uint32_t low = Combined(warp, inst, CompareHalves<R>(inst, a, b, 0), false);
+  const uint32_t high = Combined(warp, inst, CompareHalves<R>(inst, a, b, 16), false);
   warp.SetPredicate(inst.o[0], low);
   warp.SetPredicate(inst.o[1], high);
   return Flow::kNext;
@@ -136,13 +145,10 @@ Flow SetPair(Warp& warp, const Inst& inst) {
   const uint32_t* a = warp.In<uint32_t>(inst.o[1]);
   const uint32_t* b = warp.In<uint32_t>(inst.o[2]);
   const uint32_t value = static_cast<uint32_t>(inst.immediate);
-  Map<uint32_t>(warp, inst.o[0], [&](int i) {
-    auto half = [&](int shift) {
-      return Holds(inst.a, R::Load(static_cast<uint16_t>(a[i] >> shift)),
-                   R::Load(static_cast<uint16_t>(b[i] >> shift)));
-    };
-    return (half(0) ? value & 0xffff : 0) | (half(16) ? value & 0xffff0000 : 0);
-  });
+  const uint32_t low = Combined(warp, inst, CompareHalves<R>(inst, a, b, 0), false);
+  const uint32_t high = Combined(warp, inst, CompareHalves<R>(inst, a, b, 16), false);
+  Map<uint32_t>(warp, inst.o[0],
+                [&](int i) { return (low >> i & 1 ? value & 0xffff : 0) | (high >> i & 1 ? value & 0xffff0000 : 0); });
   return Flow::kNext;
 }
 
@@ -282,8 +288,7 @@ absl::Status DecodeSet(Decoder& d) {
   Handler handler = SizeOf(destination) == 2 ? SetHandler<uint16_t>(source) : SetHandler<uint32_t>(source);
   if (source == Type::kF16x2) handler = SetPair<HalfReader>;
   if (source == Type::kBf16x2) handler = SetPair<Bf16Reader>;
-  if ((source == Type::kF16x2 || source == Type::kBf16x2) && (SizeOf(destination) != 4 || d.inst().b != kAlone))
-    return d.Lacks();
+  if ((source == Type::kF16x2 || source == Type::kBf16x2) && SizeOf(destination) != 4) return d.Lacks();
   if (d.inst().b == kAlone) return Regular(d, handler, destination, {source, source});
   return Regular(d, handler, destination, {source, source, Type::kPred});
 }
@@ -303,13 +308,15 @@ absl::Status DecodeSelp(Decoder& d) {
   return Regular(d, handler, type, {type, type, Type::kPred});
 }
 
+// `a`: 1 flushes subnormals, so that a negative one counts as zero.
 template <class T, bool kFloat>
 Flow Slct(Warp& warp, const Inst& inst) {
   const T* a = warp.In<T>(inst.o[1]);
   const T* b = warp.In<T>(inst.o[2]);
   const uint32_t* c = warp.In<uint32_t>(inst.o[3]);
-  Map<T>(warp, inst.o[0], [=](int i) {
-    const bool first = kFloat ? std::bit_cast<float>(c[i]) >= 0 : static_cast<int32_t>(c[i]) >= 0;
+  Map<T>(warp, inst.o[0], [&](int i) {
+    const float number = std::bit_cast<float>(c[i]);
+    const bool first = kFloat ? (inst.a != 0 ? FlushFloat(number) : number) >= 0 : static_cast<int32_t>(c[i]) >= 0;
     return first ? a[i] : b[i];
   });
   return Flow::kNext;
@@ -318,6 +325,7 @@ Flow Slct(Warp& warp, const Inst& inst) {
 absl::Status DecodeSlct(Decoder& d) {
   const Type type = d.type(0), condition = d.type(1);
   const bool real = condition == Type::kF32;
+  d.inst().a = d.Has("ftz");
   const Handler handler = SizeOf(type) == 4   ? (real ? Slct<uint32_t, true> : Slct<uint32_t, false>)
                           : SizeOf(type) == 8 ? (real ? Slct<uint64_t, true> : Slct<uint64_t, false>)
                                               : (real ? Slct<uint16_t, true> : Slct<uint16_t, false>);
@@ -337,7 +345,7 @@ Flow Testp(Warp& warp, const Inst& inst) {
       case FP_SUBNORMAL:
         return inst.a == 0 || inst.a == 4 || inst.a == 6;
       case FP_ZERO:
-        return inst.a == 0 || inst.a == 4;
+        return inst.a == 0 || inst.a == 3 || inst.a == 4;  // hardware calls zero normal
       default:
         return inst.a == 0 || inst.a == 3 || inst.a == 4;
     }

@@ -38,7 +38,20 @@ double LoadFloat(uint64_t bits, Type type) {
   }
 }
 
+// What is no number keeps its sign and the top of its payload when it comes from f64.
+uint64_t NarrowNan(double value, Type to) {
+  const uint64_t bits = std::bit_cast<uint64_t>(value);
+  const uint64_t sign = bits >> 63, payload = bits >> 29 & 0x3fffff;
+  if (to == Type::kF32) return sign << 31 | 0x7fc00000 | payload;
+  if (to == Type::kBf16) return sign << 15 | 0x7fc0 | payload >> 16;
+  return sign << 15 | 0x7e00 | payload >> 13;
+}
+
 uint64_t StoreFloat(double value, const Facts& facts, bool exact_in_float) {
+  if (std::isnan(value) && facts.from == Type::kF64) {
+    if (facts.to == Type::kF64) return std::bit_cast<uint64_t>(Quiet(value));
+    if (facts.to != Type::kTf32) return NarrowNan(value, facts.to);
+  }
   switch (facts.to) {
     case Type::kF64:
       return std::bit_cast<uint64_t>(value);
@@ -69,10 +82,11 @@ double RoundToIntegral(double value, Rounding rounding) {
   }
 }
 
-// Float to integer: out of range clamps, NaN is zero (PTX ISA 9.7.9.21), for 64 bits the indefinite 0x8000….
+// Float to integer: out of range clamps, NaN is zero (PTX ISA 9.7.9.21); to 64 bits, and from f64 to any number of
+// them, it is the indefinite 0x80….
 uint64_t FloatToInteger(double value, const Facts& facts) {
   const uint32_t bits = 8 * SizeOf(facts.to);
-  if (std::isnan(value)) return bits == 64 ? uint64_t{1} << 63 : 0;
+  if (std::isnan(value)) return bits == 64 || facts.from == Type::kF64 ? uint64_t{1} << (bits - 1) : 0;
   const double rounded = RoundToIntegral(value, facts.rounding);
   if (IsSigned(facts.to)) {
     const double limit = std::ldexp(1.0, static_cast<int>(bits) - 1);
@@ -122,6 +136,12 @@ uint64_t SaturateInteger(uint64_t bits, const Facts& facts) {
   return static_cast<uint64_t>(std::clamp(value, low, high));
 }
 
+// With .sat a whole number is 0 or 1.
+uint64_t SaturatedInteger(uint64_t bits, const Facts& facts) {
+  const bool positive = IsSigned(facts.from) ? SignExtend(bits, SizeOf(facts.from)) > 0 : bits != 0;
+  return IntegerToFloat(positive ? 1 : 0, facts);
+}
+
 uint64_t ConvertOne(uint64_t raw, const Facts& facts) {
   const uint64_t bits = Cut(raw, SizeOf(facts.from));
   const bool from_float = IsFloat(facts.from), to_float = IsFloat(facts.to);
@@ -129,9 +149,15 @@ uint64_t ConvertOne(uint64_t raw, const Facts& facts) {
     if ((facts.flags & kSat) != 0) return SaturateInteger(bits, facts);
     return IsSigned(facts.from) ? static_cast<uint64_t>(SignExtend(bits, SizeOf(facts.from))) : bits;
   }
+  if (!from_float && (facts.flags & kSat) != 0) return SaturatedInteger(bits, facts);
   if (!from_float) return IntegerToFloat(bits, facts);
   double value = LoadFloat(bits, facts.from);
-  if ((facts.flags & kFtz) != 0 && facts.from == Type::kF32) value = FlushFloat(static_cast<float>(value));
+  if (facts.to == Type::kTf32 && facts.rounding == Rounding::kNearestAway && std::isnan(value))
+    return bits & ~uint64_t{0x1fff};
+  if ((facts.flags & kFtz) != 0 && facts.from == Type::kF32 && facts.to != Type::kF16) {  // to f16 it changes nothing
+    value = FlushFloat(static_cast<float>(value));
+    if (facts.to == Type::kF64) value = Canonical(static_cast<float>(value));
+  }
   if (!to_float) return FloatToInteger(value, facts);
   if ((facts.flags & kIntegral) != 0 && !std::isnan(value))
     value = std::copysign(RoundToIntegral(value, facts.rounding), value);
@@ -163,7 +189,7 @@ struct Cast {
   D operator()(S a) const { return static_cast<D>(a); }
 };
 struct HalfToF32 {
-  float operator()(uint16_t a) const { return HalfToFloat(a); }
+  float operator()(uint16_t a) const { return Canonical(HalfToFloat(a)); }
 };
 struct Bf16ToF32 {
   float operator()(uint16_t a) const { return Bf16ToFloat(a); }
@@ -225,7 +251,11 @@ Flow ConvertToFp8(Warp& warp, const Inst& inst) {
 Flow ConvertFromFp8(Warp& warp, const Inst& inst) {
   const Format format = inst.a != 0 ? kE5m2Format : kE4m3Format;
   const uint16_t* a = warp.In<uint16_t>(inst.o[1]);
-  auto one = [&](uint32_t bits) { return uint32_t{FloatToHalf(static_cast<float>(Decode(bits, format)))}; };
+  auto one = [&](uint32_t bits) {
+    const double value = Decode(bits, format);
+    return uint32_t{
+        FloatToHalf(inst.b != 0 && std::signbit(value) && !std::isnan(value) ? 0.0f : static_cast<float>(value))};
+  };
   Map<uint32_t>(warp, inst.o[0], [&](int i) { return one(a[i] >> 8) << 16 | one(a[i] & 255); });
   return Flow::kNext;
 }
@@ -235,8 +265,7 @@ absl::Status DecodeFp8(Decoder& d) {
   const bool source_is_fp8 = from == Type::kE4m3x2 || from == Type::kE5m2x2;
   d.inst().a = to == Type::kE5m2x2 || from == Type::kE5m2x2;
   d.inst().b = d.Has("relu");
-  if (source_is_fp8 && to == Type::kF16x2 && !d.Has("relu"))
-    return Regular(d, ConvertFromFp8, Type::kB32, {Type::kB16});
+  if (source_is_fp8 && to == Type::kF16x2) return Regular(d, ConvertFromFp8, Type::kB32, {Type::kB16});
   if (from == Type::kF32) return Regular(d, ConvertToFp8<false>, Type::kB16, {Type::kF32, Type::kF32});
   if (from == Type::kF16x2) return Regular(d, ConvertToFp8<true>, Type::kB16, {Type::kB32});
   return d.Lacks();

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "profiler_service/emulator/ops/arithmetic/host_rounding.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
@@ -56,22 +57,28 @@ Handler FmaHandler() {
 
 // ---- f32, every modifier ----
 
+// The sum of opposite numbers is -0 where rounding goes down.
+double SumOfOpposites(double sum, double a, double b, Rounding rounding) {
+  return sum == 0 && rounding == Rounding::kDown && std::signbit(a) != std::signbit(b) ? -0.0 : sum;
+}
+
 float Exact(uint32_t operation, float a, float b, float c, Rounding rounding) {
   switch (operation) {
     case kAdd:
-      return RoundDouble(AddOdd(a, b), rounding);
+      return RoundDouble(SumOfOpposites(AddOdd(a, b), a, b, rounding), rounding);
     case kSub:
-      return RoundDouble(AddOdd(a, -double{b}), rounding);
+      return RoundDouble(SumOfOpposites(AddOdd(a, -double{b}), a, -double{b}, rounding), rounding);
     case kMul:
       return RoundDouble(double{a} * b, rounding);
     case kFma:
-      return rounding == Rounding::kNearest ? std::fma(a, b, c) : RoundDouble(AddOdd(double{a} * b, c), rounding);
+      if (rounding == Rounding::kNearest) return std::fma(a, b, c);
+      return RoundDouble(SumOfOpposites(AddOdd(double{a} * b, c), double{a} * b, c, rounding), rounding);
     default: {
       // A quotient that is not exact is nudged by its remainder's sign, so that the rounding sees on which side it is.
       double quotient = double{a} / b;
       if (rounding == Rounding::kNearest) return a / b;
       const double rest = std::fma(-quotient, double{b}, double{a});
-      if (rest != 0 && std::isfinite(quotient)) {
+      if (rest != 0 && std::isfinite(rest) && std::isfinite(quotient)) {
         quotient = std::nextafter(quotient, (rest > 0) == (b > 0) ? HUGE_VAL : -HUGE_VAL);
       }
       return RoundDouble(quotient, rounding);
@@ -121,7 +128,7 @@ struct MinMaxPlainF32 {
 
 // ---- f64 ----
 
-// Directed rounding of f64 goes by the host's rounding mode: `b` is the rounding.
+// `b`: the rounding.
 double ArithmeticOneF64(uint32_t operation, double a, double b, double c) {
   switch (operation) {
     case kAdd:
@@ -135,53 +142,21 @@ double ArithmeticOneF64(uint32_t operation, double a, double b, double c) {
     case kDiv:
       return a / b;
     case kMin:
-      return MinOf(a, b, false);
+      return std::isnan(a) && std::isnan(b) ? Quiet(b) : MinOf(a, b, false);
     default:
-      return MaxOf(a, b, false);
+      return std::isnan(a) && std::isnan(b) ? Quiet(b) : MaxOf(a, b, false);
   }
 }
 
-// One step towards the side that the exact result lies on, if rounding to nearest went the other way.
-double Direct(double nearest, double error, Rounding rounding) {
-  if (error == 0 || !std::isfinite(nearest) || rounding == Rounding::kNearest) return nearest;
-  const bool above = error > 0;  // the exact value lies above `nearest`
-  const bool up = rounding == Rounding::kUp || (rounding == Rounding::kZero && nearest < 0);
-  if (above == up) return std::nextafter(nearest, above ? HUGE_VAL : -HUGE_VAL);
-  return nearest;
-}
-
-double ErrorOf(uint32_t operation, double a, double b, double c, double nearest) {
-  switch (operation) {
-    case kSub:
-      b = -b;
-      [[fallthrough]];
-    case kAdd: {
-      const double virtual_b = nearest - a;
-      return (a - (nearest - virtual_b)) + (b - virtual_b);
-    }
-    case kMul:
-      return std::fma(a, b, -nearest);
-    case kDiv:
-      return std::fma(-nearest, b, a) * (b < 0 ? -1 : 1);
-    default: {
-      const double product = a * b, product_error = std::fma(a, b, -product);
-      const double sum = product + c, virtual_c = sum - product;
-      const double sum_error = (product - (sum - virtual_c)) + (c - virtual_c);
-      return (sum - nearest) + (sum_error + product_error);
-    }
-  }
-}
-
+// Of several operands that are no numbers the host hands on one, a GPU perhaps another: ptxas orders operands as it
+// likes. Nothing here counts on which.
 Flow ArithmeticF64(Warp& warp, const Inst& inst) {
   const double* x = warp.In<double>(inst.o[1]);
   const double* y = warp.In<double>(inst.o[2]);
   const double* z = warp.In<double>(inst.o[inst.sources > 2 ? 3 : 2]);
-  const Rounding rounding = static_cast<Rounding>(inst.b);
-  Map<double>(warp, inst.o[0], [&](int i) {
-    const double nearest = ArithmeticOneF64(inst.a, x[i], y[i], z[i]);
-    if (rounding == Rounding::kNearest || inst.a == kMin || inst.a == kMax) return nearest;
-    return Direct(nearest, ErrorOf(inst.a, x[i], y[i], z[i], nearest), rounding);
-  });
+  const HostRounding host(static_cast<Rounding>(inst.b));
+  Map<double>(warp, inst.o[0],
+              [&](int i) { return Held(ArithmeticOneF64(inst.a, Held(x[i]), Held(y[i]), Held(z[i]))); });
   return Flow::kNext;
 }
 
@@ -244,7 +219,8 @@ template <bool kFlush, class T, int kKind>  // 0 neg, 1 abs
 struct SignOp {
   T operator()(T a) const {
     if constexpr (kFlush) a = FlushFloat(a);
-    return kKind == 0 ? -a : std::fabs(a);
+    if constexpr (sizeof(T) == 4) return Canonical(kKind == 0 ? -a : std::fabs(a));
+    return a != a ? Quiet(a) : kKind == 0 ? -a : std::fabs(a);
   }
 };
 

@@ -21,11 +21,17 @@ struct Bf16 {
   static uint16_t Store(float value) { return FloatToBf16(value); }
 };
 
+// f16 alone has .ftz.
+uint16_t Flush(uint16_t bits) { return (bits & 0x7c00) == 0 ? bits & 0x8000 : bits; }
+
 // Sums and products of two 11-bit numbers in float, rounded again to 11 bits, are rounded right: 24 >= 2 * 11 + 2.
 template <class N>
 uint16_t One(uint32_t operation, uint32_t flags, uint16_t x, uint16_t y, uint16_t z) {
-  if (operation == kNeg) return x ^ 0x8000;
-  if (operation == kAbs) return x & 0x7fff;
+  if ((flags & kFtz) != 0) x = Flush(x), y = Flush(y), z = Flush(z);
+  if (operation == kNeg || operation == kAbs) {
+    if (std::isnan(N::Load(x))) return 0x7fff;
+    return operation == kNeg ? x ^ 0x8000 : x & 0x7fff;
+  }
   const float a = N::Load(x), b = N::Load(y);
   float value = 0;
   switch (operation) {
@@ -41,7 +47,7 @@ uint16_t One(uint32_t operation, uint32_t flags, uint16_t x, uint16_t y, uint16_
     case kFma: {
       const double sum = AddOdd(double{a} * b, N::Load(z));
       const uint16_t bits = static_cast<uint16_t>(Encode(sum, N::kFormat, Rounding::kNearest));
-      if ((flags & (kSat | kRelu)) == 0) return bits;
+      if ((flags & (kSat | kRelu | kFtz)) == 0) return bits;
       value = N::Load(bits);
       break;
     }
@@ -54,10 +60,9 @@ uint16_t One(uint32_t operation, uint32_t flags, uint16_t x, uint16_t y, uint16_
     }
   }
   if ((flags & kSat) != 0) value = Saturate(N::Load(N::Store(value)));
-  if ((flags & kRelu) != 0 && value < 0) value = 0;
-  uint16_t bits = N::Store(value);
-  if ((flags & kFtz) != 0 && (bits & 0x7c00) == 0) bits &= 0x8000;
-  return bits;
+  if ((flags & kRelu) != 0 && std::signbit(value) && !std::isnan(value)) value = 0;
+  const uint16_t bits = N::Store(value);
+  return (flags & kFtz) != 0 ? Flush(bits) : bits;
 }
 
 template <class N>

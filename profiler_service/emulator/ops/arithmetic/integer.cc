@@ -32,7 +32,10 @@ template <class T>
 using Wide = typename Wider<T>::Type;
 template <class T>
 Wide<T> SignExtend(T value) {
-  if constexpr (sizeof(T) == 8) {
+  // gcc 12 makes an unsigned product of two extended uint16_t when it vectorises; shifts keep it from seeing them.
+  if constexpr (sizeof(T) == 2) {
+    return static_cast<uint32_t>(static_cast<int32_t>(uint32_t{value} << 16) >> 16);
+  } else if constexpr (sizeof(T) == 8) {
     return static_cast<unsigned __int128>(static_cast<__int128>(S(value)));
   } else {
     return static_cast<Wide<T>>(static_cast<Signed<Wide<T>>>(S(value)));
@@ -71,7 +74,7 @@ template <class T>
 struct MadHighS {
   T operator()(T a, T b, T c) const { return static_cast<T>(MulHighS<T>()(a, b) + c); }
 };
-// Division by zero has all bits set, as on hardware.
+// Division by zero has all bits set, and so has its remainder, as on hardware.
 template <class T>
 struct DivU {
   T operator()(T a, T b) const { return b == 0 ? static_cast<T>(~T{0}) : static_cast<T>(a / b); }
@@ -86,12 +89,12 @@ struct DivS {
 };
 template <class T>
 struct RemU {
-  T operator()(T a, T b) const { return b == 0 ? a : static_cast<T>(a % b); }
+  T operator()(T a, T b) const { return b == 0 ? static_cast<T>(~T{0}) : static_cast<T>(a % b); }
 };
 template <class T>
 struct RemS {
   T operator()(T a, T b) const {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(~T{0});
     if (b == static_cast<T>(~T{0})) return 0;
     return static_cast<T>(S(a) % S(b));
   }
@@ -144,11 +147,13 @@ struct SubSat {
 struct MadHighSat {
   uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return AddSaturated(MulHighS<uint32_t>()(a, b), c); }
 };
-struct ReluMin {
-  uint32_t operator()(uint32_t a, uint32_t b) const { return MaxS<uint32_t>()(MinS<uint32_t>()(a, b), 0); }
+template <class T>
+struct MinRelu {
+  T operator()(T a, T b) const { return MaxS<T>()(MinS<T>()(a, b), 0); }
 };
-struct ReluMax {
-  uint32_t operator()(uint32_t a, uint32_t b) const { return MaxS<uint32_t>()(MaxS<uint32_t>()(a, b), 0); }
+template <class T>
+struct MaxRelu {
+  T operator()(T a, T b) const { return MaxS<T>()(MaxS<T>()(a, b), 0); }
 };
 
 // Two 16-bit halves at once.
@@ -282,8 +287,13 @@ absl::Status DecodeMinMax(Decoder& d, bool max) {
   const bool is_signed = IsSigned(type);
   Handler handler;
   if (d.Has("relu")) {
-    if (type != Type::kS32) return d.Lacks();
-    handler = max ? Binary<uint32_t, uint32_t, ReluMax> : Binary<uint32_t, uint32_t, ReluMin>;
+    if (type == Type::kS32) {
+      handler = max ? Binary<uint32_t, uint32_t, MaxRelu<uint32_t>> : Binary<uint32_t, uint32_t, MinRelu<uint32_t>>;
+    } else if (type == Type::kS16x2) {
+      handler = max ? PairHandler<MaxRelu>() : PairHandler<MinRelu>();
+    } else {
+      return d.Lacks();
+    }
   } else if (type == Type::kU16x2 || type == Type::kS16x2) {
     handler = max ? (is_signed ? PairHandler<MaxS>() : PairHandler<MaxU>())
                   : (is_signed ? PairHandler<MinS>() : PairHandler<MinU>());
@@ -371,6 +381,9 @@ template <bool kSigned>
 struct Mad24High {
   uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return Mul24High<kSigned>()(a, b) + c; }
 };
+struct Mad24HighSat {
+  uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return AddSaturated(Mul24High<true>()(a, b), c); }
+};
 template <bool kSigned>
 struct Mad24 {
   uint32_t operator()(uint32_t a, uint32_t b, uint32_t c) const { return Mul24<kSigned>()(a, b) + c; }
@@ -378,7 +391,8 @@ struct Mad24 {
 
 absl::Status Decode24(Decoder& d) {
   const Type type = d.type();
-  if (SizeOf(type) != 4 || d.Has("sat")) return d.Lacks();
+  if (SizeOf(type) != 4) return d.Lacks();
+  if (d.Has("sat")) return Regular(d, Ternary<uint32_t, uint32_t, Mad24HighSat>, type, {type, type, type});
   const bool is_signed = IsSigned(type);
   if (d.Has("hi") && d.Part(0) == "mul24") {
     return Regular(

@@ -106,6 +106,9 @@ inline T MaxOf(T a, T b, bool nan) {
   return a < b ? b : a;
 }
 
+// f64 hands a NaN on, made quiet.
+inline double Quiet(double nan) { return std::bit_cast<double>(std::bit_cast<uint64_t>(nan) | uint64_t{1} << 51); }
+
 // The NaN that f32 arithmetic makes on hardware, where the host makes another.
 inline float Canonical(float value) { return value != value ? std::bit_cast<float>(0x7fffffffu) : value; }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "profiler_service/emulator/ops/arithmetic/host_rounding.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
@@ -75,8 +76,13 @@ Flow FunctionF32(Warp& warp, const Inst& inst) {
 template <class F>
 Flow FunctionF64(Warp& warp, const Inst& inst) {
   const double* x = warp.In<double>(inst.o[1]);
-  Map<double>(warp, inst.o[0], [&](int i) { return F::Of(x[i]); });
+  const HostRounding host(static_cast<Rounding>(inst.b));
+  Map<double>(warp, inst.o[0], [&](int i) { return Held(F::Of(Held(x[i]))); });
   return Flow::kNext;
+}
+
+double FlushDouble(double value) {
+  return std::fabs(value) < std::numeric_limits<double>::min() ? std::copysign(0.0, value) : value;
 }
 
 // rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: only the upper 32 bits count; the lower come out zero. rsqrt.approx.f64
@@ -85,8 +91,8 @@ template <class F>
 Flow FunctionHighF64(Warp& warp, const Inst& inst) {
   const double* x = warp.In<double>(inst.o[1]);
   Map<double>(warp, inst.o[0], [&](int i) {
-    const double input = std::bit_cast<double>(std::bit_cast<uint64_t>(x[i]) & ~uint64_t{0xffffffff});
-    return std::bit_cast<double>(std::bit_cast<uint64_t>(F::Of(input)) & ~uint64_t{0xffffffff});
+    const double input = std::bit_cast<double>(std::bit_cast<uint64_t>(FlushDouble(x[i])) & ~uint64_t{0xffffffff});
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(FlushDouble(F::Of(input))) & ~uint64_t{0xffffffff});
   });
   return Flow::kNext;
 }
@@ -130,7 +136,6 @@ absl::Status DecodeTranscendental(Decoder& d) {
     case Type::kF32:
       return Regular(d, FunctionF32<F>, type, {type});
     case Type::kF64:
-      if (d.inst().b != 0) return d.Lacks();
       return Regular(d, d.Has("ftz") ? FunctionHighF64<F> : FunctionF64<F>, type, {type});
     case Type::kF16:
       return Regular(d, FunctionHalf<F, false>, type, {type});

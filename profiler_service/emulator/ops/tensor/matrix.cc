@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "profiler_service/emulator/exec/access.h"
 #include "profiler_service/emulator/exec/block.h"
 #include "profiler_service/emulator/ops/arithmetic/numeric.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
+#include "profiler_service/emulator/ops/memory/banks.h"
 
 namespace sassay::emulator {
 
@@ -62,10 +66,11 @@ void MatrixProduct::Multiply() {
 namespace {
 
 struct MmaFacts {
-  int k = 16;
+  int m = 16, k = 16;  // n is 8
   Type a = Type::kF16, b = Type::kF16, c = Type::kF32, d = Type::kF32;
   bool saturate = false;
   int a_registers = 4, b_registers = 2, c_registers = 4, d_registers = 4;
+  int sums() const { return m / 4; }  // elements of the result in a lane
 };
 
 double LoadAccumulator(Warp& warp, const Operand* registers, Type type, int lane, int element) {
@@ -104,7 +109,7 @@ Flow Mma(Warp& warp, const Inst& inst) {
   const Operand* c = b + facts.b_registers;
   const int per = 32 / MatrixElementBits(facts.a);
   MatrixProduct product;
-  product.m = 16;
+  product.m = facts.m;
   product.n = 8;
   product.k = facts.k;
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -116,14 +121,14 @@ Flow Mma(Warp& warp, const Inst& inst) {
       const Position at = PositionB(lane, i / per, i % per, per);
       product.b[at.row][at.column] = MatrixElement(warp.In<uint32_t>(b[i / per])[lane], facts.b, i % per);
     }
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < facts.sums(); ++i) {
       const Position at = PositionC(lane, i);
       product.c[at.row][at.column] = LoadAccumulator(warp, c, facts.c, lane, i);
     }
   }
   product.Multiply();
   for (int lane = 0; lane < kLanes; ++lane) {
-    for (int i = 0; i < 4 && (warp.mask() >> lane & 1) != 0; ++i) {
+    for (int i = 0; i < facts.sums() && (warp.mask() >> lane & 1) != 0; ++i) {
       const Position at = PositionC(lane, i);
       StoreAccumulator(warp, d, facts, lane, i, product.c[at.row][at.column]);
     }
@@ -131,23 +136,80 @@ Flow Mma(Warp& warp, const Inst& inst) {
   return Flow::kNext;
 }
 
+// Double precision: an element a register, otherwise laid out as above. Each sum is made in the order of k, each step
+// rounded once.
+Flow MmaF64(Warp& warp, const Inst& inst) {
+  if (!warp.Gathered(~0u)) return Flow::kBlocked;
+  const MmaFacts& facts = *static_cast<const MmaFacts*>(inst.extra);
+  const Operand* d = inst.o;
+  const Operand* a = d + facts.d_registers;
+  const Operand* b = a + facts.a_registers;
+  const Operand* c = b + facts.b_registers;
+  double rows[kMaxMatrix][kMaxMatrix], columns[kMaxMatrix][kMaxMatrix], sums[kMaxMatrix][kMaxMatrix];
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int i = 0; i < facts.a_registers; ++i) {
+      const Position at = PositionA(lane, i, 0, 1);
+      rows[at.row][at.column] = warp.In<double>(a[i])[lane];
+    }
+    for (int i = 0; i < facts.b_registers; ++i) {
+      const Position at = PositionB(lane, i, 0, 1);
+      columns[at.row][at.column] = warp.In<double>(b[i])[lane];
+    }
+    for (int i = 0; i < facts.sums(); ++i) {
+      const Position at = PositionC(lane, i);
+      sums[at.row][at.column] = warp.In<double>(c[i])[lane];
+    }
+  }
+  for (int row = 0; row < facts.m; ++row) {
+    for (int column = 0; column < 8; ++column) {
+      double& sum = sums[row][column];
+      for (int k = 0; k < facts.k; ++k) sum = std::fma(rows[row][k], columns[k][column], sum);
+    }
+  }
+  for (int i = 0; i < facts.sums(); ++i) {
+    Map<double>(warp, d[i], [&](int lane) {
+      const Position at = PositionC(lane, i);
+      return sums[at.row][at.column];
+    });
+  }
+  return Flow::kNext;
+}
+
 bool ParseShape(const Decoder& d, MmaFacts& facts) {
   for (const absl::string_view part : d.source().parts) {
-    if (part.size() < 7 || part.substr(0, 6) != "m16n8k") continue;
-    facts.k = 0;
-    for (const char c : part.substr(6)) facts.k = facts.k * 10 + (c - '0');
-    return facts.k == 4 || facts.k == 8 || facts.k == 16 || facts.k == 32;
+    const bool small = absl::StartsWith(part, "m8n8k");
+    if (!small && !absl::StartsWith(part, "m16n8k")) continue;
+    facts.m = small ? 8 : 16;
+    return absl::SimpleAtoi(part.substr(small ? 5 : 6), &facts.k) && facts.k >= 4 && facts.k <= kMaxMatrix;
   }
   return false;
 }
 
-absl::Status AppendRegisters(Decoder& d, const ptx::Operand& vector, int count, bool destination) {
+absl::Status AppendRegisters(Decoder& d, const ptx::Operand& vector, int count, bool destination,
+                             Type type = Type::kB32) {
   const auto elements = Decoder::Elements(vector);
   if (static_cast<int>(elements.size()) != count) return d.Malformed("fragments of the shape's size");
   for (const ptx::Operand* element : elements) {
-    RETURN_IF_ERROR(destination ? d.Destination(*element, 4) : d.Source(*element, Type::kB32));
+    RETURN_IF_ERROR(destination ? d.Destination(*element, SizeOf(type)) : d.Source(*element, type));
   }
   return absl::OkStatus();
+}
+
+absl::Status DecodeMmaF64(Decoder& d, MmaFacts facts) {
+  for (const Type type : d.types()) {
+    if (type != Type::kF64) return d.Lacks();
+  }
+  const bool known = facts.m == 8 ? facts.k == 4 : facts.k == 4 || facts.k == 8 || facts.k == 16;
+  if (!known) return d.Lacks();
+  facts.a_registers = facts.m * facts.k / kLanes;
+  facts.b_registers = 8 * facts.k / kLanes;
+  facts.c_registers = facts.d_registers = facts.sums();
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(0), facts.d_registers, true, Type::kF64));
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(1), facts.a_registers, false, Type::kF64));
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(2), facts.b_registers, false, Type::kF64));
+  RETURN_IF_ERROR(AppendRegisters(d, d.operand(3), facts.c_registers, false, Type::kF64));
+  d.Attach(facts);
+  return d.Set(MmaF64, kSync | kTaintStops);
 }
 
 absl::Status DecodeMma(Decoder& d) {
@@ -161,6 +223,7 @@ absl::Status DecodeMma(Decoder& d) {
   facts.b = d.type(2);
   facts.c = d.type(3);
   facts.saturate = d.Has("satfinite");
+  if (facts.d == Type::kF64) return DecodeMmaF64(d, facts);
   const int bits = MatrixElementBits(facts.a);
   auto accumulates = [](Type type) { return type == Type::kF32 || type == Type::kF16 || type == Type::kS32; };
   const bool integer = facts.a == Type::kS8 || facts.a == Type::kU8;
@@ -168,12 +231,13 @@ absl::Status DecodeMma(Decoder& d) {
       integer != (facts.d == Type::kS32) || integer != (facts.c == Type::kS32)) {
     return d.Lacks();
   }
+  if (facts.m == 8 && (!integer || facts.k != 16)) return d.Lacks();
   const int per = 32 / bits;
-  facts.a_registers = 16 * facts.k / per / kLanes;
+  facts.a_registers = facts.m * facts.k / per / kLanes;
   facts.b_registers = 8 * facts.k / per / kLanes;
-  if (facts.a_registers < 2 || facts.a_registers > 4 || facts.b_registers < 1) return d.Lacks();
-  facts.c_registers = facts.c == Type::kF16 ? 2 : 4;
-  facts.d_registers = facts.d == Type::kF16 ? 2 : 4;
+  if (facts.a_registers < facts.m / 8 || facts.a_registers > 4 || facts.b_registers < 1) return d.Lacks();
+  facts.c_registers = facts.c == Type::kF16 ? 2 : facts.sums();
+  facts.d_registers = facts.d == Type::kF16 ? 2 : facts.sums();
   RETURN_IF_ERROR(AppendRegisters(d, d.operand(0), facts.d_registers, true));
   RETURN_IF_ERROR(AppendRegisters(d, d.operand(1), facts.a_registers, false));
   RETURN_IF_ERROR(AppendRegisters(d, d.operand(2), facts.b_registers, false));
@@ -202,6 +266,7 @@ bool AccessRows(Warp& warp, const Inst& inst, const Tiles& tiles, const Operand&
   const uint32_t all = warp.mask();
   warp.SetMask(tiles.count == 4 ? all : all & ((1u << (8 * tiles.count)) - 1));
   const bool allowed = Access(warp, inst, tiles.access, addresses, rows);
+  if (allowed && warp.launch().counted) CountPasses(warp, inst, rows, tiles.access.bytes);
   warp.SetMask(all);
   return allowed;
 }
