@@ -97,16 +97,21 @@ TEST_P(HopperTest, BoxesOfAnyRankComeRowByRowWithZerosOutside) {
   }
 }
 
-// An H200 calls it an illegal instruction.
-TEST_P(HopperTest, BoxesMayNotBeginBetweenPiecesBeforeTheirRow) {
-  const uint64_t tensor = emulated_.Upload(std::vector<int32_t>(64), "tensor");
-  const auto execution =
-      emulated_.Run("load_box", {1, 1, 1}, {64, 1, 1},
-                    {Encoded(Map(kInt32, 4, {8, 8}, {8, 8}), tensor), Bytes(Coordinates{{-2, 0, 0, 0, 0}}), Bytes(2),
-                     Bytes(256), Bytes(emulated_.Allocate(256))},
-                    1024);
-  ASSERT_FALSE(execution.findings.empty()) << execution.message;
-  EXPECT_EQ(execution.findings[0].code(), sassay::v1::VERDICT_CODE_ILLEGAL_INSTRUCTION);
+// An H200 calls anything else an illegal instruction, inside of the tensor as before it.
+TEST_P(HopperTest, BoxesBeginAtMultiplesOf16Bytes) {
+  for (const int x : {-2, 1, 2, 6}) {
+    Emulated emulated(CompiledBundle("hopper"), GetParam());
+    const uint64_t tensor = emulated.Upload(std::vector<int32_t>(64), "tensor");
+    const auto map = emulated.device().EncodeTensorMap(Map(kInt32, 4, {8, 8}, {8, 8}), tensor);
+    ASSERT_TRUE(map.ok()) << map.status();
+    const auto execution = emulated.Run("load_box", {1, 1, 1}, {64, 1, 1},
+                                        {std::string(map->data(), map->size()), Bytes(Coordinates{{x, 0, 0, 0, 0}}),
+                                         Bytes(2), Bytes(256), Bytes(emulated.Allocate(256))},
+                                        1024);
+    ASSERT_FALSE(execution.findings.empty()) << execution.message;
+    EXPECT_EQ(execution.findings[0].code(), sassay::v1::VERDICT_CODE_ILLEGAL_INSTRUCTION);
+    EXPECT_THAT(execution.findings[0].message(), HasSubstr("TMA takes multiples of 16 bytes"));
+  }
 }
 
 TEST_P(HopperTest, SwizzlesExchangePiecesByTheAddressOfTheirRow) {

@@ -6,9 +6,6 @@
 namespace sassay::emulator {
 namespace {
 
-constexpr uint32_t kRowsOfCore = 8;
-constexpr uint32_t kCoreBytes = 16;
-
 uint32_t Bits(uint64_t word, int first, int count) {
   return static_cast<uint32_t>(word >> first & ((uint64_t{1} << count) - 1));
 }
@@ -23,57 +20,7 @@ SharedMatrix Common(uint64_t word, bool mn_major) {
   return matrix;
 }
 
-uint32_t KMajor(const SharedMatrix& matrix, uint32_t mn, uint32_t k_bytes) {
-  const uint32_t rows = mn / kRowsOfCore * matrix.stride_bytes;
-  if (matrix.swizzle != Swizzle::kNone) return mn % kRowsOfCore * SwizzleWidth(matrix.swizzle) + rows + k_bytes;
-  return mn % kRowsOfCore * kCoreBytes + rows + k_bytes % kCoreBytes + k_bytes / kCoreBytes * matrix.leading_bytes;
-}
-
-uint32_t MnMajor(const SharedMatrix& matrix, uint32_t mn_bytes, uint32_t k) {
-  const uint32_t width = SwizzleWidth(matrix.swizzle);
-  const uint32_t deep = matrix.swizzle == Swizzle::k128Atom32 ? kRowsOfCore / 2 : kRowsOfCore;
-  const bool plain = matrix.swizzle == Swizzle::kNone;
-  const uint32_t along = plain ? matrix.stride_bytes : matrix.leading_bytes;
-  const uint32_t across = plain ? matrix.leading_bytes : matrix.stride_bytes;
-  return mn_bytes % width + mn_bytes / width * along + k % deep * width + k / deep * across;
-}
-
 }  // namespace
-
-uint32_t SwizzleWidth(Swizzle swizzle) {
-  switch (swizzle) {
-    case Swizzle::kNone:
-      return kCoreBytes;
-    case Swizzle::k32:
-      return 32;
-    case Swizzle::k64:
-      return 64;
-    default:
-      return 128;
-  }
-}
-
-uint32_t SwizzleAddress(uint32_t address, Swizzle swizzle, uint32_t base_offset) {
-  const uint32_t row = (address >> 7) - base_offset;
-  switch (swizzle) {
-    case Swizzle::kNone:
-      return address;
-    case Swizzle::k32:
-      return address ^ (row & 1) << 4;
-    case Swizzle::k64:
-      return address ^ (row & 3) << 4;
-    case Swizzle::k128:
-      return address ^ (row & 7) << 4;
-    case Swizzle::k128Atom32:
-      return address ^ (row & 3) << 5;
-  }
-  return address;
-}
-
-uint32_t SharedMatrix::Address(uint32_t mn, uint32_t k, uint32_t element_bytes) const {
-  const uint32_t offset = mn_major ? MnMajor(*this, mn * element_bytes, k) : KMajor(*this, mn, k * element_bytes);
-  return SwizzleAddress(start + offset, swizzle, base_offset);
-}
 
 absl::StatusOr<SharedMatrix> DecodeWgmmaDescriptor(uint64_t word, bool mn_major) {
   constexpr Swizzle kModes[] = {Swizzle::kNone, Swizzle::k128, Swizzle::k64, Swizzle::k32};

@@ -14,11 +14,37 @@ namespace sassay::emulator {
 enum class Swizzle : uint8_t { kNone, k32, k64, k128, k128Atom32 };
 
 // Bytes of one row of the pattern; 16 without a swizzle.
-uint32_t SwizzleWidth(Swizzle swizzle);
+inline uint32_t SwizzleWidth(Swizzle swizzle) {
+  switch (swizzle) {
+    case Swizzle::kNone:
+      return 16;
+    case Swizzle::k32:
+      return 32;
+    case Swizzle::k64:
+      return 64;
+    default:
+      return 128;
+  }
+}
 
 // Where the byte at `address` of shared memory really lies. `base_offset`: of the descriptor, for patterns that do not
 // begin at a multiple of their size.
-uint32_t SwizzleAddress(uint32_t address, Swizzle swizzle, uint32_t base_offset = 0);
+inline uint32_t SwizzleAddress(uint32_t address, Swizzle swizzle, uint32_t base_offset = 0) {
+  const uint32_t row = (address >> 7) - base_offset;
+  switch (swizzle) {
+    case Swizzle::kNone:
+      return address;
+    case Swizzle::k32:
+      return address ^ (row & 1) << 4;
+    case Swizzle::k64:
+      return address ^ (row & 3) << 4;
+    case Swizzle::k128:
+      return address ^ (row & 7) << 4;
+    case Swizzle::k128Atom32:
+      return address ^ (row & 3) << 5;
+  }
+  return address;
+}
 
 // An operand of M (or N) by K elements. Addresses are of the shared window, as registers hold them.
 struct SharedMatrix {
@@ -36,7 +62,26 @@ struct SharedMatrix {
   //   K-major, width W       (mn % 8) * W + (mn / 8) * SBO + kb
   //   MN-major, no swizzle   b % 16 + (b / 16) * SBO + (k % 8) * 16 + (k / 8) * LBO                 b = mn * bytes
   //   MN-major, width W      b % W + (b / W) * LBO + (k % R) * W + (k / R) * SBO                    R = 8; kAtom32: 4
-  uint32_t Address(uint32_t mn, uint32_t k, uint32_t element_bytes) const;
+  uint32_t Address(uint32_t mn, uint32_t k, uint32_t element_bytes) const {
+    const uint32_t offset = mn_major ? MnMajor(mn * element_bytes, k) : KMajor(mn, k * element_bytes);
+    return SwizzleAddress(start + offset, swizzle, base_offset);
+  }
+
+ private:
+  static constexpr uint32_t kRowsOfCore = 8, kCoreBytes = 16;
+
+  uint32_t KMajor(uint32_t mn, uint32_t k_bytes) const {
+    const uint32_t rows = mn / kRowsOfCore * stride_bytes;
+    if (swizzle != Swizzle::kNone) return mn % kRowsOfCore * SwizzleWidth(swizzle) + rows + k_bytes;
+    return mn % kRowsOfCore * kCoreBytes + rows + k_bytes % kCoreBytes + k_bytes / kCoreBytes * leading_bytes;
+  }
+  uint32_t MnMajor(uint32_t mn_bytes, uint32_t k) const {
+    const uint32_t width = SwizzleWidth(swizzle);
+    const uint32_t deep = swizzle == Swizzle::k128Atom32 ? kRowsOfCore / 2 : kRowsOfCore;
+    const bool plain = swizzle == Swizzle::kNone;
+    const uint32_t along = plain ? stride_bytes : leading_bytes, across = plain ? leading_bytes : stride_bytes;
+    return mn_bytes % width + mn_bytes / width * along + k % deep * width + k / deep * across;
+  }
 };
 
 // Both: INVALID_ARGUMENT says which field holds what the ISA does not know.

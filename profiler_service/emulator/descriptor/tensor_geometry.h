@@ -3,6 +3,7 @@
 #ifndef SASSAY_PROFILER_SERVICE_EMULATOR_DESCRIPTOR_TENSOR_GEOMETRY_H_
 #define SASSAY_PROFILER_SERVICE_EMULATOR_DESCRIPTOR_TENSOR_GEOMETRY_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -29,7 +30,13 @@ struct TensorGeometry {
   bool fills_with_nan = false;
 
   uint32_t RowBytes() const { return count[0] * element_bits / 8; }
-  uint64_t BoxBytes() const;
+  // From one row to the next in shared memory: rows narrower than the swizzle's pattern begin where a row of it does,
+  // as on an H200 (tests/gpu/tma_rules.cc).
+  uint32_t PitchBytes() const {
+    return swizzle == Swizzle::kNone ? RowBytes() : std::max(RowBytes(), SwizzleWidth(swizzle));
+  }
+  uint64_t BoxBytes() const;  // that arrive, and are told to an mbarrier
+  uint64_t SpanBytes() const { return (BoxBytes() / RowBytes() - 1) * PitchBytes() + RowBytes(); }  // of shared memory
 };
 
 // A row of a box along dimension 0: its bytes [begin, end) lie in the tensor from `address` on, the others outside.
@@ -52,7 +59,7 @@ void ForBoxRows(const TensorGeometry& geometry, const int32_t (&at)[kMaxTensorRa
   const int64_t first = at[0], extent = static_cast<int64_t>(geometry.extent[0]), count = geometry.count[0];
   const int64_t low = first < 0 ? -first : 0, high = extent - first < count ? extent - first : count;
   uint32_t index[kMaxTensorRank] = {};
-  for (BoxRow row;; row.offset += geometry.RowBytes()) {
+  for (BoxRow row;; row.offset += geometry.PitchBytes()) {
     bool in_tensor = low < high;
     row.address = geometry.base + static_cast<uint64_t>(first + low) * geometry.element_bits / 8;
     for (uint32_t d = 1; d < geometry.rank; ++d) {
