@@ -8,9 +8,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/bundle/cubin.h"
 #include "common/demangle/demangle.h"
 #include "profiler_service/device/poison.h"
 #include "profiler_service/emulator/descriptor/tensor_geometry.h"
@@ -208,6 +210,9 @@ absl::Status EmulatedDevice::LoadModule(const sassay::v1::Bundle& bundle) {
   ASSIGN_OR_RETURN(auto module, ptx::Parse(bundle.ptx()));
   ASSIGN_OR_RETURN(program_, LoadProgram(std::move(module), StandardOperations(), memory_));
   locator_ = std::make_unique<Locator>(*program_, bundle);
+  if (const auto cubin = Cubin::Parse(bundle.cubin()); cubin.ok()) {
+    for (const CubinKernel& kernel : cubin->kernels()) registers_[kernel.symbol] = kernel.registers;
+  }
   ASSIGN_OR_RETURN(grid_workspace_, memory_.Allocate(kWorkspaceBytes, "the grid's workspace", true));
   return absl::OkStatus();
 }
@@ -331,6 +336,7 @@ absl::Status EmulatedDevice::Run(const device::Launch& launch, absl::Time deadli
   context.block = ToExtent(launch.block);
   context.cluster = ClusterOf(*kernel, launch);
   context.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  if (const auto known = registers_.find(launch.kernel); known != registers_.end()) context.registers = known->second;
   context.checked = mode_ == sassay::worker::RUN_MODE_CHECKED;
   context.counted = mode_ == sassay::worker::RUN_MODE_COUNTED;
   context.parameters.resize(kernel->parameter_bytes);
@@ -439,24 +445,48 @@ void EmulatedDevice::CountEvidence(const device::Launch& launch, const GridResul
     Count& count = executed_[{launch.kernel, program_->opcodes[program_->insts[id].second->opcode]}];
     count.warps += result.counts[id].warps;
     count.threads += result.counts[id].threads;
+    count.passes += result.counts[id].passes;
+    count.least_passes += result.counts[id].least_passes;
   }
 }
+
+namespace {
+
+// What counts say of divergence and of banks: how much, never how long.
+std::string DescribeWaste(const Count& all) {
+  if (all.warps == 0) return "";
+  std::string text = absl::StrFormat("; %.1f of %d lanes took part in an instruction, on average",
+                                     static_cast<double>(all.threads) / static_cast<double>(all.warps), kLanes);
+  if (all.passes == 0) return text;
+  absl::StrAppend(&text, "; loads and stores of shared memory took ", all.passes, " passes over its banks, ",
+                  all.passes == all.least_passes
+                      ? "none of them for a conflict"
+                      : absl::StrCat(all.passes - all.least_passes, " of them for conflicts"));
+  return text;
+}
+
+}  // namespace
 
 absl::StatusOr<sassay::v1::Evidence> EmulatedDevice::CollectEvidence() {
   if (mode_ != sassay::worker::RUN_MODE_COUNTED) {
     return absl::FailedPreconditionError("instructions are counted in COUNTED mode only");
   }
   sassay::v1::Evidence evidence;
-  evidence.set_reason("executed PTX instructions of the emulated device");
   std::vector<sassay::v1::OpcodeCount> rows;
+  Count all;
   for (const auto& [key, count] : executed_) {
     sassay::v1::OpcodeCount& row = rows.emplace_back();
     row.set_kernel(key.first);
     row.set_opcode(key.second);
     row.set_warp_count(count.warps);
     row.set_thread_count(count.threads);
-    evidence.set_thread_instructions(evidence.thread_instructions() + count.threads);
+    all.warps += count.warps;
+    all.threads += count.threads;
+    all.passes += count.passes;
+    all.least_passes += count.least_passes;
   }
+  evidence.set_thread_instructions(all.threads);
+  evidence.set_reason(absl::StrCat("executed PTX instructions of the emulated device", DescribeWaste(all)));
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.warp_count() > b.warp_count(); });
   for (auto& row : rows) *evidence.add_opcodes() = std::move(row);

@@ -85,6 +85,7 @@ class EmulatedDevice : public device::Device {
   std::vector<Pending> queue_;
   LaunchLedger ledger_;
   std::map<std::pair<std::string, std::string>, Count> executed_;  // by (kernel, opcode)
+  std::map<std::string, uint32_t> registers_;                      // of a thread, by kernel; from the cubin
 };
 
 }  // namespace sassay::emulator

@@ -138,6 +138,38 @@ bool Block::TimeOutMbarrierWaits() {
   return any;
 }
 
+// ": warp 4, which arrived there before, has exited" for those that have not arrived in the present phase.
+std::string Block::WhereArriversAre(uint32_t offset) const {
+  if (mbarriers_.Check(offset) != Mbarriers::Trouble::kNone) return "";
+  const Mbarrier& barrier = mbarriers_.At(offset);
+  if (barrier.word.pending == 0) return "";
+  if (barrier.arrivers.empty()) return ": no warp has ever arrived there";
+  std::vector<std::pair<std::string, std::string>> states;  // what they do, and who
+  for (const auto& [who, phase] : barrier.arrivers) {
+    if (phase == barrier.phase) continue;
+    const auto& [rank, index] = who;
+    const Block& block = cluster_->block(rank);
+    const Warp& warp = *block.warps_[index];
+    std::string state = warp.done() ? "has exited" : "is running";
+    for (const Split& split : warp.splits()) {
+      if (!warp.done() && split.mask != 0) state = absl::StrCat("is ", block.Describe(warp, split));
+    }
+    const std::string name =
+        absl::StrCat("warp ", index, &block == this ? "" : absl::StrCat(" of block ", block.index_));
+    const auto known = std::find_if(states.begin(), states.end(), [&](const auto& s) { return s.first == state; });
+    if (known == states.end()) {
+      states.emplace_back(state, name);
+    } else {
+      absl::StrAppend(&known->second, ", ", name);
+    }
+  }
+  std::string text;
+  for (const auto& [state, names] : states) {
+    absl::StrAppend(&text, text.empty() ? ": " : "; ", names, ", arrived there before and now ", state);
+  }
+  return text;
+}
+
 // Of several that wait, the first whose barrier tells something that is wrong.
 Mbarriers::Cause Block::MbarrierCause() const {
   Mbarriers::Cause cause;
@@ -145,6 +177,7 @@ Mbarriers::Cause Block::MbarrierCause() const {
     for (const Split& split : warp->splits()) {
       if (split.state != Split::kMbarrier || split.mask == 0) continue;
       Mbarriers::Cause found = mbarriers_.LikelyCause(split.barrier, split.wanted != 0);
+      if (!found.text.empty()) absl::StrAppend(&found.text, WhereArriversAre(split.barrier));
       if (found.certain) return found;
       if (cause.text.empty()) cause = std::move(found);
     }

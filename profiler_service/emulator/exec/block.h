@@ -127,6 +127,7 @@ class Block {
   };
   void BeginShare(bool undisturbed);
   Result End();
+  std::string WhereArriversAre(uint32_t offset) const;
   void TryComplete(uint32_t id);
   bool TimeOutMbarrierWaits();
   void ReportDivergence(uint32_t id, Warp& warp);

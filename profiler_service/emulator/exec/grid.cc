@@ -450,6 +450,8 @@ void Grid::CollectCounts(Cluster& cluster) {
     for (size_t i = 0; i < counts.size(); ++i) {
       result_.counts[i].warps += counts[i].warps;
       result_.counts[i].threads += counts[i].threads;
+      result_.counts[i].passes += counts[i].passes;
+      result_.counts[i].least_passes += counts[i].least_passes;
       counts[i] = Count();
     }
   }

@@ -24,6 +24,8 @@ struct Extent {
 // Executions of one instruction.
 struct Count {
   uint64_t warps = 0, threads = 0;
+  // Of accesses to shared memory: passes over its 32 banks, and how many would do if no two words shared a bank.
+  uint64_t passes = 0, least_passes = 0;
 };
 
 // What device code printed, up to a cap. Thread-safe.
@@ -48,6 +50,7 @@ struct LaunchFacts {
   const GlobalMemory* memory = nullptr;
   Extent grid, block, cluster;
   uint32_t dynamic_shared_bytes = 0;
+  uint32_t registers = 0;  // that ptxas gave a thread; 0: not known
   std::vector<uint8_t> parameters;
   uint64_t grid_workspace = 0;  // what %envreg1 and %envreg2 tell of; 0 unless cooperative
   bool checked = false;

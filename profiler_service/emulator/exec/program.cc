@@ -310,6 +310,10 @@ absl::Status Loader::DecodeFunction(Code& code) {
 
 }  // namespace
 
+const absl::Status* RefusalOf(const Inst& inst) {
+  return inst.run == Refuse ? static_cast<const absl::Status*>(inst.extra) : nullptr;
+}
+
 absl::StatusOr<std::unique_ptr<Program>> LoadProgram(std::unique_ptr<ptx::Module> module, const OpTable& table,
                                                      GlobalMemory& memory) {
   auto program = std::make_unique<Program>();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "profiler_service/emulator/ptx/ir.h"
@@ -126,6 +127,10 @@ struct Program {
   std::vector<SharedVariable> shared_variables;
   uint32_t dynamic_shared_base = kSharedBase;
 };
+
+// Why the emulator does not run this instruction (reaching it ends the kernel so); null: it does. Lives as long as the
+// program.
+const absl::Status* RefusalOf(const Inst& inst);
 
 // Decodes `module` with the operations of `table`, and allocates and initialises its variables in `memory`. An
 // operation that the table lacks is no error here: reaching it is. INVALID_ARGUMENT names the PTX line.

@@ -125,7 +125,6 @@ void RegisterControl(OpTable& table) {
   table.Add("trap", DecodeTrap);
   table.Add("brkpt", DecodeNothing);
   table.Add("pmevent", DecodeNothing);
-  table.Add("setmaxnreg", DecodeNothing);
   table.Add("griddepcontrol", DecodeNothing);
 }
 

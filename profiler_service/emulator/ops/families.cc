@@ -41,6 +41,7 @@ OpTable MakeTable() {
   RegisterMatrix(table);
   RegisterMbarrier(table);
   RegisterMove(table);
+  RegisterPoolOfRegisters(table);
   RegisterSynchronize(table);
   RegisterTcgen05(table);
   RegisterTranscendental(table);

@@ -7,25 +7,26 @@
 
 namespace sassay::emulator {
 
-void RegisterAsyncCopy(OpTable& table);       // cp.async and its groups
-void RegisterAtomics(OpTable& table);         // atom, red
-void RegisterBits(OpTable& table);            // and, or, xor, shl, shr, bfe, bfi, prmt, lop3, popc …
-void RegisterCluster(OpTable& table);         // mapa, getctarank
-void RegisterCompare(OpTable& table);         // setp, set, selp, slct, testp
-void RegisterControl(OpTable& table);         // bra, brx, call, ret, exit, trap
-void RegisterConvert(OpTable& table);         // cvt, cvta
-void RegisterFloat(OpTable& table);           // f32 and f64 arithmetic
-void RegisterInteger(OpTable& table);         // integer arithmetic
-void RegisterLoadStore(OpTable& table);       // ld, st, prefetch, isspacep
-void RegisterMatrix(OpTable& table);          // mma.sync, ldmatrix, stmatrix
-void RegisterMbarrier(OpTable& table);        // mbarrier
-void RegisterMove(OpTable& table);            // mov, special registers
-void RegisterSynchronize(OpTable& table);     // bar, membar, fence, nanosleep
-void RegisterTcgen05(OpTable& table);         // tcgen05: Blackwell's tensor memory and tensor cores
-void RegisterTranscendental(OpTable& table);  // rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh
-void RegisterWarpWide(OpTable& table);        // shfl, vote, match, redux, activemask, elect
-void RegisterWgmma(OpTable& table);           // wgmma
-void RegisterWmma(OpTable& table);            // wmma.load, wmma.mma, wmma.store
+void RegisterAsyncCopy(OpTable& table);        // cp.async and its groups
+void RegisterAtomics(OpTable& table);          // atom, red
+void RegisterBits(OpTable& table);             // and, or, xor, shl, shr, bfe, bfi, prmt, lop3, popc …
+void RegisterCluster(OpTable& table);          // mapa, getctarank
+void RegisterCompare(OpTable& table);          // setp, set, selp, slct, testp
+void RegisterControl(OpTable& table);          // bra, brx, call, ret, exit, trap
+void RegisterConvert(OpTable& table);          // cvt, cvta
+void RegisterFloat(OpTable& table);            // f32 and f64 arithmetic
+void RegisterInteger(OpTable& table);          // integer arithmetic
+void RegisterLoadStore(OpTable& table);        // ld, st, prefetch, isspacep
+void RegisterMatrix(OpTable& table);           // mma.sync, ldmatrix, stmatrix
+void RegisterMbarrier(OpTable& table);         // mbarrier
+void RegisterMove(OpTable& table);             // mov, special registers
+void RegisterPoolOfRegisters(OpTable& table);  // setmaxnreg
+void RegisterSynchronize(OpTable& table);      // bar, membar, fence, nanosleep
+void RegisterTcgen05(OpTable& table);          // tcgen05: Blackwell's tensor memory and tensor cores
+void RegisterTranscendental(OpTable& table);   // rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh
+void RegisterWarpWide(OpTable& table);         // shfl, vote, match, redux, activemask, elect
+void RegisterWgmma(OpTable& table);            // wgmma
+void RegisterWmma(OpTable& table);             // wmma.load, wmma.mma, wmma.store
 
 // The table of all of them.
 const OpTable& StandardOperations();
@@ -36,6 +37,8 @@ absl::Status DecodeFloatArithmetic(Decoder& decoder);
 absl::Status DecodeHalfArithmetic(Decoder& decoder);
 // cp.async.bulk, cp.reduce.async.bulk and their groups.
 absl::Status DecodeBulkCopy(Decoder& decoder);
+// st.async, red.async.
+absl::Status DecodeAsyncStore(Decoder& decoder);
 // barrier.cluster.
 absl::Status DecodeClusterBarrier(Decoder& decoder);
 

@@ -44,6 +44,10 @@ sassay::v1::Bundle CompiledBundle(const std::string& name) {
   return bundle;
 }
 
+std::string CompiledCubin(const std::string& name) {
+  return Must(ReadFile(absl::StrCat(SASSAY_TEST_PTX_DIR, "/", name, ".cubin")));
+}
+
 sassay::v1::Bundle TextBundle(const std::string& body, const std::string& arch) {
   sassay::v1::Bundle bundle;
   bundle.set_ptx(absl::StrCat(".version 9.0\n.target ", arch, "\n.address_size 64\n", body));

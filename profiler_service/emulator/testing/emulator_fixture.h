@@ -17,6 +17,8 @@ namespace sassay::emulator {
 
 // The PTX of testing/<name>.cu, with that source, so that findings carry its lines.
 sassay::v1::Bundle CompiledBundle(const std::string& name);
+// The cubin of testing/<name>.cu, where the tests have one made.
+std::string CompiledCubin(const std::string& name);
 // Hand-written PTX: adds the header (.version, .target, .address_size).
 sassay::v1::Bundle TextBundle(const std::string& body, const std::string& arch = "sm_90a");
 

@@ -79,12 +79,19 @@ bool Mbarriers::Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, 
   if (drops) barrier.word.expected = (barrier.word.expected - count) & MbarrierWord::kMostCount;
   barrier.arrivals += count;
   const bool own = warp != nullptr && &warp->block() == &block_;
+  if (warp != nullptr) barrier.arrivers[{warp->block().rank(), warp->index()}] = barrier.phase;
   if (own && warp->checked()) block_.shared().Publish(warp->index(), barrier.arriving);
   if (warp != nullptr && !own) ComeFromAnotherBlock(offset);
   if (cause != nullptr) barrier.arriving.Join(*cause);
   Store(offset, barrier);
   TryComplete(offset, barrier);
   return fits;
+}
+
+void Mbarriers::WaitForOneMore(uint32_t offset) {
+  Mbarrier& barrier = barriers_.at(offset);
+  barrier.word.pending = (barrier.word.pending + 1) & MbarrierWord::kMostCount;
+  Store(offset, barrier);
 }
 
 void Mbarriers::TryComplete(uint32_t offset, Mbarrier& barrier) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler_service/emulator/memory/shared_memory.h"
@@ -48,6 +49,8 @@ struct Mbarrier {
   // Of the present phase.
   uint64_t announced_bytes = 0, come_bytes = 0;
   uint32_t arrivals = 0;
+  // Who has ever arrived, (rank of the block, warp), and in which phase last.
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> arrivers;
   Past arriving, over;  // checked launches: what happens before the present phase ends, and before the last one did
   std::vector<std::unique_ptr<AsyncWork>> work;
 };
@@ -78,6 +81,8 @@ class Mbarriers {
   void ComeFromAnotherBlock(uint32_t offset);
   // False: more arrivals than the phase waits for.
   bool Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, const Past* cause = nullptr);
+  // The present phase waits for one more arrival (cp.async.mbarrier.arrive without .noinc).
+  void WaitForOneMore(uint32_t offset);
   // False: the barrier has more to wait for than it can hold.
   bool Defer(uint32_t offset, std::unique_ptr<AsyncWork> work);
   // Does all that was deferred.

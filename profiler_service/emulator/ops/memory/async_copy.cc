@@ -224,7 +224,7 @@ class ArriveAfterCopies : public AsyncWork {
   const uint32_t barrier_;
 };
 
-// Counts among the arrivals that the barrier was initialised for (.noinc).
+// Counts among the arrivals that the barrier was initialised for (.noinc, `b`), or the phase waits for one more.
 Flow ArriveLater(Warp& warp, const Inst& inst) {
   const AccessFacts& facts = *static_cast<const AccessFacts*>(inst.extra);
   BarrierPlace places[kLanes];
@@ -238,6 +238,7 @@ Flow ArriveLater(Warp& warp, const Inst& inst) {
       continue;
     }
     Mbarriers& barriers = places[lane].block->mbarriers();
+    if (inst.b == 0) barriers.WaitForOneMore(places[lane].offset);
     const uint32_t thread = warp.ThreadOf(lane), offset = places[lane].offset;
     if (barriers.Defer(offset, std::make_unique<ArriveAfterCopies>(thread, copies.Of(thread).issued, offset))) continue;
     return warp.Fail(absl::UnimplementedError("emulator lacks room for so many arrivals deferred to one mbarrier"));
@@ -248,7 +249,7 @@ Flow ArriveLater(Warp& warp, const Inst& inst) {
 absl::Status DecodeArriveLater(Decoder& d) {
   RETURN_IF_ERROR(d.NeedOperands(1, 1));
   RETURN_IF_ERROR(d.Address(d.operand(0)));
-  if (!d.Has("noinc")) return d.Lacks();
+  d.inst().b = d.Has("noinc");
   d.Attach(BarrierAccess(d));
   return d.Set(ArriveLater, kTaintStops);
 }

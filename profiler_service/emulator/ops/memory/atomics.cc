@@ -218,6 +218,7 @@ bool ParseOperation(const Decoder& d, Operation& operation) {
 }
 
 absl::Status DecodeAtomic(Decoder& d) {
+  if (d.Part(0) == "red" && d.Has("async")) return DecodeAsyncStore(d);
   Facts facts;
   facts.type = d.type();
   facts.bytes = SizeOf(facts.type);

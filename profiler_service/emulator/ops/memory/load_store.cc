@@ -6,6 +6,7 @@
 #include "profiler_service/emulator/memory/racing.h"
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
+#include "profiler_service/emulator/ops/memory/banks.h"
 
 namespace sassay::emulator {
 namespace {
@@ -25,7 +26,7 @@ uint64_t Extended(uint64_t value, const Facts& facts) {
 uint64_t ReadElement(const uint8_t* at, const Facts& facts) {
   const uint32_t bytes = facts.element_bytes;
   if (facts.access.atomic && bytes == 4)
-    return __atomic_load_n(reinterpret_cast<const uint32_t*>(at), __ATOMIC_ACQUIRE);
+    return Extended(__atomic_load_n(reinterpret_cast<const uint32_t*>(at), __ATOMIC_ACQUIRE), facts);
   if (facts.access.atomic && bytes == 8)
     return __atomic_load_n(reinterpret_cast<const uint64_t*>(at), __ATOMIC_ACQUIRE);
   return Extended(ReadRacing(at, bytes), facts);
@@ -89,6 +90,7 @@ Flow Load(Warp& warp, const Inst& inst) {
   Addresses(warp, base, inst.immediate, addresses);
   if (warp.checked()) CheckAddress(warp, inst, base);
   if (!Access(warp, inst, facts.access, addresses, lanes)) return Flow::kRedirected;
+  if (warp.launch().counted) CountPasses(warp, inst, lanes, facts.access.bytes);
   if (warp.checked()) TaintLoaded(warp, inst, facts, lanes);
   if (!facts.access.atomic && inst.a == 4) {
     LoadSame<uint32_t>(warp, inst, lanes, facts.elements);
@@ -185,6 +187,7 @@ Flow Store(Warp& warp, const Inst& inst) {
   Lanes lanes;
   Addresses(warp, base, inst.immediate, addresses);
   if (!Access(warp, inst, facts.access, addresses, lanes)) return Flow::kRedirected;
+  if (warp.launch().counted) CountPasses(warp, inst, lanes, facts.access.bytes);
   if (warp.checked()) {
     CheckAddress(warp, inst, base);
     uint8_t values[kLanes * 64];
@@ -262,6 +265,7 @@ absl::Status DecodeLoad(Decoder& d) {
 }
 
 absl::Status DecodeStore(Decoder& d) {
+  if (d.Has("async")) return DecodeAsyncStore(d);
   RETURN_IF_ERROR(d.NeedOperands(2, 3));
   Facts facts;
   facts.access.kind = AccessKind::kWrite;

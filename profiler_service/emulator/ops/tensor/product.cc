@@ -113,16 +113,69 @@ void TensorProduct::Convert(Type type, const uint8_t* bytes, uint32_t count, boo
   }
 }
 
-void TensorProduct::Clear(uint32_t n) {
+void TensorProduct::Clear(uint32_t n, bool integer) {
   for (uint32_t row = 0; row < kRows; ++row) {
-    std::fill_n(sums[row], n, 0.0f);
-    std::fill_n(integer_sums[row], n, 0);
+    if (integer) {
+      std::fill_n(integer_sums[row], n, 0);
+    } else {
+      std::fill_n(sums[row], n, 0.0f);
+    }
+  }
+}
+
+void TensorProduct::LoadSums(uint32_t column, const uint32_t* const (&registers)[4]) {
+  for (uint32_t half = 0; half < 2; ++half) {
+    const uint32_t *even = registers[2 * half], *odd = registers[2 * half + 1];
+    for (uint32_t row = 0; row < 8; ++row) {
+      uint32_t both[8];
+      for (uint32_t i = 0; i < 4; ++i) both[2 * i] = even[4 * row + i], both[2 * i + 1] = odd[4 * row + i];
+      std::memcpy(&sums[8 * half + row][column], both, sizeof(both));
+    }
+  }
+}
+
+void TensorProduct::StoreSums(uint32_t column, uint32_t* const (&registers)[4]) const {
+  for (uint32_t half = 0; half < 2; ++half) {
+    uint32_t *even = registers[2 * half], *odd = registers[2 * half + 1];
+    for (uint32_t row = 0; row < 8; ++row) {
+      const float* both = &sums[8 * half + row][column];
+      for (uint32_t i = 0; i < 4; ++i) {
+        even[4 * row + i] = std::bit_cast<uint32_t>(Canonical(both[2 * i]));
+        odd[4 * row + i] = std::bit_cast<uint32_t>(Canonical(both[2 * i + 1]));
+      }
+    }
+  }
+}
+
+void TensorProduct::SetB(const Operand& operand, const uint8_t* pieces) {
+  const uint32_t bytes = operand.n * 32;
+  for (const Kept& kept : kept_) {
+    if (!(kept.operand == operand) || std::memcmp(kept.pieces, pieces, bytes) != 0) continue;
+    current_ = &kept;
+    return;
+  }
+  Kept& made = kept_[next_];
+  next_ = (next_ + 1) % kKept;
+  current_ = &made;
+  made.operand = operand;
+  std::memcpy(made.pieces, pieces, bytes);
+  if (operand.mn_major) {
+    const uint32_t columns = operand.n * operand.k * 16 / bytes;  // of a piece
+    for (uint32_t column = 0; column < operand.n; column += columns) {
+      for (uint32_t k = 0; k < operand.k; ++k, pieces += 16) {
+        Convert(operand.type, pieces, columns, operand.negate, &made.b[k][column], nullptr, 1);
+      }
+    }
+    return;
+  }
+  for (uint32_t column = 0; column < operand.n; ++column, pieces += 32) {
+    Convert(operand.type, pieces, operand.k, operand.negate, &made.b[0][column], nullptr, kMostN);
   }
 }
 
 // An instruction's own products stay far below 2^31, so only adding them to the accumulator can leave the range.
 void TensorProduct::Multiply(uint32_t n, uint32_t k, bool integer, bool saturate) {
-  if (!integer) return AddProducts(a, b, sums, n, k);
+  if (!integer) return AddProducts(a, current_->b, sums, n, k);
   uint32_t products[kRows][kMostN] = {};
   AddIntegerProducts(integer_a, integer_b, products, n, k);
   for (uint32_t row = 0; row < kRows; ++row) {

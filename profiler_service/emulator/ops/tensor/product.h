@@ -26,17 +26,46 @@ struct TensorProduct {
     a[row][k] = static_cast<float>(value);
     integer_a[row][k] = static_cast<int32_t>(value);
   }
-  // No sums yet.
-  void Clear(uint32_t n);
+  // No sums yet, of floats or of integers.
+  void Clear(uint32_t n, bool integer);
+  // Eight columns from `column` on, as four registers of 32 lanes hold them: lane l has of rows l / 4 (registers 0 and
+  // 1) and l / 4 + 8 (2 and 3) columns l % 4 * 2 (0 and 2) and the next (1 and 3).
+  void LoadSums(uint32_t column, const uint32_t* const (&registers)[4]);
+  void StoreSums(uint32_t column, uint32_t* const (&registers)[4]) const;
+
+  // Makes b of `n` columns by `k` out of what shared memory holds, unless it is at hand already from an instruction
+  // before: the warps of a warpgroup multiply by the same. `pieces`: 16 bytes each; column by column, each along k
+  // (`k_bytes` of them), or where `mn_major` eight or so columns a piece, all k of them, then the next.
+  struct Operand {
+    Type type = Type::kNone;
+    uint32_t n = 0, k = 0;
+    bool mn_major = false, negate = false;
+    bool operator==(const Operand&) const = default;
+  };
+  void SetB(const Operand& operand, const uint8_t* pieces);
+
   // sums[row][column] += a[row][k] * b[k][column].
   void Multiply(uint32_t n, uint32_t k, bool integer, bool saturate);
 
+  // What SetB has made: as many as a warp multiplies by before it waits and the next one does the same.
+  static constexpr size_t kKept = 8;
+  static constexpr uint32_t kOperandBytes = kMostN * 32;  // wgmma takes 32 bytes of k
+  struct Kept {
+    Operand operand;
+    alignas(64) uint8_t pieces[kOperandBytes];
+    alignas(64) float b[kMostK][kMostN];
+  };
+
   alignas(64) float a[kRows][kMostK];
-  alignas(64) float b[kMostK][kMostN];
   alignas(64) float sums[kRows][kMostN];
   alignas(64) int32_t integer_a[kRows][kMostK];
   alignas(64) int32_t integer_b[kMostK][kMostN];
   alignas(64) int32_t integer_sums[kRows][kMostN];
+
+ private:
+  Kept kept_[kKept];
+  size_t next_ = 0;              // to be overwritten
+  const Kept* current_ = kept_;  // what Multiply takes
 };
 
 }  // namespace sassay::emulator

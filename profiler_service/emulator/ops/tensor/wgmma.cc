@@ -49,6 +49,7 @@ class Multiplication {
   const Operand& b_descriptor() const { return sources_[facts_.a_in_registers ? 4 : 1]; }
   const Operand& scale_d() const { return sources_[facts_.a_in_registers ? 5 : 2]; }
   uint64_t Uniform(const Operand& operand) const { return warp_.Lane(operand, std::countr_zero(warp_.mask())); }
+  bool ReadB();
   bool ReadShared(char name, uint64_t descriptor, bool mn_major, uint32_t first, uint32_t count, bool negate,
                   float* floats, int32_t* integers, uint32_t mn_stride, uint32_t k_stride);
   const uint8_t* Piece(uint32_t address);
@@ -120,6 +121,30 @@ bool Multiplication::ReadShared(char name, uint64_t descriptor, bool mn_major, u
   return true;
 }
 
+// B of floats: its pieces are looked at before they are converted (TensorProduct::SetB).
+bool Multiplication::ReadB() {
+  const auto matrix = DecodeWgmmaDescriptor(Uniform(b_descriptor()), facts_.b_mn_major);
+  if (!matrix.ok()) {
+    warp_.Fault(sassay::v1::VERDICT_CODE_DESCRIPTOR_INVALID, inst_, std::string(matrix.status().message()), 0);
+    return false;
+  }
+  alignas(64) uint8_t pieces[TensorProduct::kOperandBytes];
+  uint8_t* next = pieces;
+  const uint32_t per_piece = kPiece / facts_.bytes();
+  const uint32_t n_step = facts_.b_mn_major ? per_piece : 1, k_step = facts_.b_mn_major ? 1 : per_piece;
+  for (uint32_t n = 0; n < facts_.n; n += n_step) {
+    for (uint32_t k = 0; k < facts_.k; k += k_step, next += kPiece) {
+      const uint8_t* piece = Piece(matrix->Address(n, k, facts_.bytes()));
+      if (piece == nullptr) return false;
+      std::memcpy(next, piece, kPiece);
+    }
+  }
+  product_.SetB({facts_.b, facts_.n, facts_.k, facts_.b_mn_major, facts_.negate_b}, pieces);
+  if (groups_ != nullptr) CheckTileLayout(warp_, inst_, 0, warp_.block(), pieces_, matrix->swizzle, "B");
+  pieces_.clear();
+  return true;
+}
+
 void Multiplication::ReadRegisters() {
   const int per = 32 / MatrixElementBits(facts_.a);
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -137,8 +162,15 @@ void Multiplication::ReadRegisters() {
 // Register and half of it that hold element `i` of a lane (of f16 two share one).
 void Multiplication::LoadAccumulators() {
   const bool adds = (warp_.PredicateIn(scale_d()) >> std::countr_zero(warp_.mask()) & 1) != 0;
-  product_.Clear(facts_.n);
-  if (!adds) return;
+  if (!adds) return product_.Clear(facts_.n, facts_.d == Type::kS32);
+  if (facts_.d == Type::kF32) {
+    for (uint32_t column = 0; column < facts_.n; column += 8) {
+      const Operand* o = inst_.o + column / 2;
+      product_.LoadSums(column, {warp_.In<uint32_t>(o[0]), warp_.In<uint32_t>(o[1]), warp_.In<uint32_t>(o[2]),
+                                 warp_.In<uint32_t>(o[3])});
+    }
+    return;
+  }
   for (uint32_t i = 0; i < facts_.n / 2; ++i) {
     const uint32_t* bits = warp_.In<uint32_t>(inst_.o[facts_.d == Type::kF16 ? i / 2 : i]);
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -146,16 +178,22 @@ void Multiplication::LoadAccumulators() {
       const uint32_t column = i / 4 * 8 + static_cast<uint32_t>(lane) % 4 * 2 + i % 2;
       if (facts_.d == Type::kS32) {
         product_.integer_sums[row][column] = static_cast<int32_t>(bits[lane]);
-      } else if (facts_.d == Type::kF16) {
-        product_.sums[row][column] = HalfToFloat(static_cast<uint16_t>(bits[lane] >> (16 * (i % 2))));
       } else {
-        product_.sums[row][column] = std::bit_cast<float>(bits[lane]);
+        product_.sums[row][column] = HalfToFloat(static_cast<uint16_t>(bits[lane] >> (16 * (i % 2))));
       }
     }
   }
 }
 
 void Multiplication::StoreAccumulators() {
+  if (facts_.d == Type::kF32) {
+    for (uint32_t column = 0; column < facts_.n; column += 8) {
+      const Operand* o = inst_.o + column / 2;
+      product_.StoreSums(column, {warp_.Out<uint32_t>(o[0]), warp_.Out<uint32_t>(o[1]), warp_.Out<uint32_t>(o[2]),
+                                  warp_.Out<uint32_t>(o[3])});
+    }
+    return;
+  }
   for (uint32_t i = 0; i < facts_.n / 2; ++i) {
     uint32_t* bits = warp_.Out<uint32_t>(inst_.o[facts_.d == Type::kF16 ? i / 2 : i]);
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -163,11 +201,9 @@ void Multiplication::StoreAccumulators() {
       const uint32_t column = i / 4 * 8 + static_cast<uint32_t>(lane) % 4 * 2 + i % 2;
       if (facts_.d == Type::kS32) {
         bits[lane] = static_cast<uint32_t>(product_.integer_sums[row][column]);
-      } else if (facts_.d == Type::kF16) {
+      } else {
         const uint32_t half = FloatToHalf(product_.sums[row][column]);
         bits[lane] = i % 2 == 0 ? (bits[lane] & 0xffff0000) | half : (bits[lane] & 0xffff) | half << 16;
-      } else {
-        bits[lane] = std::bit_cast<uint32_t>(Canonical(product_.sums[row][column]));
       }
     }
   }
@@ -195,9 +231,10 @@ bool Multiplication::Run() {
                          TensorProduct::kMostK, 1)) {
     return false;
   }
-  if (!ReadShared('B', Uniform(b_descriptor()), facts_.b_mn_major, 0, facts_.n, facts_.negate_b,
-                  integer ? nullptr : &product_.b[0][0], integer ? &product_.integer_b[0][0] : nullptr, 1,
-                  TensorProduct::kMostN)) {
+  if (!integer) {
+    if (!ReadB()) return false;
+  } else if (!ReadShared('B', Uniform(b_descriptor()), facts_.b_mn_major, 0, facts_.n, facts_.negate_b, nullptr,
+                         &product_.integer_b[0][0], 1, TensorProduct::kMostN)) {
     return false;
   }
   LoadAccumulators();

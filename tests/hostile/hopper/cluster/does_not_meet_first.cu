@@ -1,0 +1,6 @@
+// expect: SANITIZER_ERROR BARRIER_MISUSE workload=gemm_n256_k256/M=256 match="no mbarrier has been initialised at"
+// on cuda: CORRECT OK
+//
+// A block begins before the other one's barriers are initialised.
+#define MEETS_FIRST false
+#include "gemm_cluster.cuh"

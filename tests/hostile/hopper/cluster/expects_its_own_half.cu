@@ -1,0 +1,6 @@
+// expect: TIMEOUT MBARRIER_DEADLOCK workload=gemm_n256_k256/M=256 match="expect_tx asked for 20480 bytes .* the copies deliver 24576"
+// on cuda: TIMEOUT KERNEL_TIMEOUT
+//
+// The bytes that the other block brings are not announced.
+#define BYTES (sizeof shared.a[0] / 2 + sizeof shared.b[0])
+#include "gemm_cluster.cuh"
