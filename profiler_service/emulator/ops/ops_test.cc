@@ -89,7 +89,8 @@ TEST(IntegerOpsTest, ArithmeticAgreesWithTheHost) {
   CheckBinary<int64_t>("mul.hi.s64", [](__int128 a, __int128 b) { return a * b >> 64; });
   CheckBinary<uint32_t>("div.u32", [](uint32_t a, uint32_t b) { return b == 0 ? ~0u : a / b; });
   CheckBinary<int32_t>("div.s32", [](int64_t a, int64_t b) { return b == 0 ? -1 : a / b; });
-  CheckBinary<int32_t>("rem.s32", [](int64_t a, int64_t b) { return b == 0 ? a : a % b; });
+  CheckBinary<int32_t>("rem.s32", [](int64_t a, int64_t b) { return b == 0 ? -1 : a % b; });  // as on an H200
+  CheckBinary<int16_t>("mul.hi.s16", [](int32_t a, int32_t b) { return a * b >> 16; });
   CheckBinary<int32_t>("min.s32", [](int32_t a, int32_t b) { return std::min(a, b); });
   CheckBinary<uint32_t>("max.u32", [](uint32_t a, uint32_t b) { return std::max(a, b); });
   CheckBinary<int16_t>("max.s16", [](int16_t a, int16_t b) { return std::max(a, b); });
@@ -339,7 +340,8 @@ TEST(ApproximationTest, AreCloseToTheTrueFunctions) {
 }
 
 TEST(UnknownOpsTest, AreNamedWithTheirLineOnlyWhenReached) {
-  Emulated emulated(TextBundle(".visible .entry k() {\nret;\ntensormap.replace.tile.rank.global.b1024.b32 [0], 1;\n}\n.visible .entry l() {\n"
+  Emulated emulated(TextBundle(".visible .entry k() {\nret;\ntensormap.replace.tile.rank.global.b1024.b32 [0], "
+                               "1;\n}\n.visible .entry l() {\n"
                                "tensormap.replace.tile.rank.global.b1024.b32 [0], 1;\nret;\n}\n"),
                     sassay::worker::RUN_MODE_PLAIN);
   EXPECT_EQ(emulated.Run("k", {1, 1, 1}, {32, 1, 1}, {}).outcome, sassay::worker::RUN_OUTCOME_OK);
