@@ -19,6 +19,8 @@ password secrets/postgres_password
 password secrets/grafana_password
 [[ -s secrets/pgpass ]] || echo "postgres:5432:sassay:sassay:$(cat secrets/postgres_password)" >secrets/pgpass
 
+# The program makes it for every user to read; one that is there keeps its mode.
+[[ -e secrets/tokens ]] || : >secrets/tokens
 # Printed once by the program, on standard output alone.
 token() {
   [[ -s secrets/$1_token ]] || "$program" token add "$1" --role "$2" --token-file secrets/tokens >"secrets/$1_token"

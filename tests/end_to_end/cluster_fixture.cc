@@ -129,6 +129,7 @@ Turn Cluster::Play(const Candidate& candidate, const std::string& request_id, co
       if (on_event) on_event(event);
     };
     agent::Submission following(*other, kPatientClient, stopper, listener);
+    following.ServiceAnswered();  // one that is away comes back
     ASSIGN_OR_RETURN(turn.verdict, following.Attach(turn.id));
     return absl::OkStatus();
   };
@@ -148,6 +149,7 @@ Turn Cluster::Attach(const std::string& id, const Member& at) const {
     agent::SubmissionListener listener;
     listener.on_event = [&](const Event& event) { turn.events.push_back(event); };
     agent::Submission submission(*connection, kPatientClient, stopper, listener);
+    submission.ServiceAnswered();
     ASSIGN_OR_RETURN(turn.verdict, submission.Attach(id));
     return absl::OkStatus();
   };

@@ -55,21 +55,21 @@ class Progress {
 class ClusterTest : public ::testing::Test {
  protected:
   void SetUp() override { AdoptOrphans(); }
-  void Begin(const std::string& store, int front_ends, int nodes) {
+  void Begin(const std::string& store, int front_ends, int nodes, const std::vector<std::string>& of_nodes = {}) {
     cluster_ = std::make_unique<Cluster>(store);
     for (int i = 0; i < front_ends; ++i) {
       const auto front_end = cluster_->AddFrontEnd();
       ASSERT_TRUE(front_end.ok()) << front_end.status();
       front_ends_.push_back(*front_end);
     }
-    for (int i = 0; i < nodes; ++i) AddNode();
+    for (int i = 0; i < nodes; ++i) AddNode(of_nodes);
     for (Candidate& candidate : candidates_) {
       const absl::Status compiled = cluster_->Compile(candidate);
       ASSERT_TRUE(compiled.ok()) << compiled;
     }
   }
-  Member& AddNode() {
-    const auto node = cluster_->AddNode();
+  Member& AddNode(const std::vector<std::string>& arguments = {}) {
+    const auto node = cluster_->AddNode(arguments);
     EXPECT_TRUE(node.ok()) << node.status();
     return **node;
   }
@@ -156,7 +156,7 @@ TEST_F(ClusterTest, FortySubmissionsSurviveTheDeathOfANodeAndOfTheFrontEnd) {
 
 TEST_F(ClusterTest, ANodeThatStoodStillPastItsLeasePublishesNothing) {
   Begin("", 1, 1);
-  Candidate endless = {"tests/hostile/hang/barrier_one_warp_skips.cu", "TIMEOUT"};
+  Candidate endless = {"tests/hostile/hang/counts_for_ever.cu", "TIMEOUT"};
   ASSERT_TRUE(cluster_->Compile(endless).ok());
   absl::Notification runs;
   Turn turn;
@@ -184,8 +184,8 @@ TEST_F(ClusterTest, ANodeThatStoodStillPastItsLeasePublishesNothing) {
 }
 
 TEST_F(ClusterTest, ADrainedNodeGivesBackWhatItRunsAndLeaves) {
-  Begin("", 1, 1);
-  Candidate endless = {"tests/hostile/hang/barrier_one_warp_skips.cu", "TIMEOUT"};
+  Begin("", 1, 1, {"--drain", "1s"});
+  Candidate endless = {"tests/hostile/hang/counts_for_ever.cu", "TIMEOUT"};
   ASSERT_TRUE(cluster_->Compile(endless).ok());
   absl::Notification runs;
   Turn turn;
