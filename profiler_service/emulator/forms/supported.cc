@@ -35,7 +35,7 @@ numbers; `h2 b2` pairs of f16, of bf16; `n32 lane few off angle moderate` 32 bit
 
 An instruction that the emulator lacks ends the kernel when it is reached, by its name and line: EMULATOR_LACKS. What is `approximate` is within the bound that NVIDIA documents for it, not the bits of
 silicon; everything else in the first families is exact to the bit, which the differential test (tests/gpu/differential.sh) holds against an H200. sm_100a is held against nothing
-([decision 15](decisions/0015-blackwell-by-its-text.md)).
+([decision 15](decisions/0015-blackwell-by-the-isa-alone.md)).
 )";
 
 absl::StatusOr<std::string> Section(const Family& family) {
