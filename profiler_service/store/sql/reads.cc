@@ -89,7 +89,8 @@ absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now) {
 }
 
 absl::StatusOr<Submission> Leased(Db& db, const Lease& lease) {
-  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND state = 1 AND epoch = ? AND owner = ?");
+  Query query =
+      db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE id = ? AND " SASSAY_IN_STATE "1 AND epoch = ? AND owner = ?");
   query.Bind(lease.submission.id).Bind(static_cast<int64_t>(lease.epoch)).Bind(lease.owner);
   ASSIGN_OR_RETURN(const bool found, query.Step());
   if (found) return ReadSubmission(query);
