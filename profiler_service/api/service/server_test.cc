@@ -431,6 +431,7 @@ TEST_F(ServerTest, APortThatIsTakenIsRefused) {
   second.listen = server_->address();
   second.state = directory_.path() / "second";
   second.store = "sqlite:" + second.state + "/sassay.db";
+  second.blobs_place = "dir:" + second.state + "/blobs";
   const auto refused = TryStart(second);
   EXPECT_TRUE(absl::IsUnavailable(refused.status())) << refused.status();
 }
