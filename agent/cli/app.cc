@@ -30,7 +30,7 @@ constexpr char kFooter[] =
     "Exit status: 0 the candidate is CORRECT (of other commands, and with --detach: done), 1 the candidate is at "
     "fault, "
     "2 usage, 3 infrastructure or cancelled (worth "
-    "retrying).\n"
+    "retrying); bench has 4, inconclusive.\n"
     "Settings: flag > SASSAY_* variable > .sassay.json of the project > ~/.config/sassay/config.json; see `config "
     "show`. A project's file may not name the service or credentials.";
 

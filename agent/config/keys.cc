@@ -84,7 +84,7 @@ constexpr Key kKeys[] = {
      "PRICES"},
     {"priority", kChoice, "auto", "auto|interactive|batch", false, true,
      "class that a submission waits in: interactive goes first, batch gets at least a fifth beside it; auto: "
-     "interactive for submit and replay, batch for run and dataset"},
+     "interactive for submit, replay and bench, batch for batch, run and dataset"},
     {"profile", kChoice, "strict", "strict|lenient", false, true,
      "how strictly host code is held to launching the same work"},
     {"prompt", kPathList, "", "", false, false,

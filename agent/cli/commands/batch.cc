@@ -67,8 +67,7 @@ std::string Line(const BatchProgress& progress) {
                    CountText(counts.correct()), " correct, ", CountText(counts.at_fault()), " at fault");
   if (counts.not_judged() > 0) absl::StrAppend(&line, ", ", CountText(counts.not_judged()), " not judged");
   if (counts.unusable() > 0) absl::StrAppend(&line, ", ", CountText(counts.unusable()), " unusable");
-  return absl::StrCat(line, "; ", progress.building, " in compile and capture, ", progress.submitted,
-                      " at the service");
+  return absl::StrCat(line, "; ", progress.building, " building, ", progress.submitted, " at the service");
 }
 
 // Shows where the batch stands, twice a second, on a terminal.
