@@ -211,6 +211,7 @@ struct Form {
   bool a_mn = false, b_mn = false, integer = false, negate_b = false;
   std::function<double(uint32_t)> value;          // of an element's bits
   std::function<uint32_t(std::mt19937&)> random;  // bits
+  std::function<double(uint32_t)> value_b = {};   // where B's type is another
 };
 
 double Signed8(uint32_t bits) { return static_cast<int8_t>(bits); }
@@ -232,6 +233,8 @@ std::vector<Form> Forms() {
        [](std::mt19937& random) { return std::bit_cast<uint32_t>(std::normal_distribution<float>()(random)); }},
       {"product_3", 32, 1, false, false, false, false, [](uint32_t bits) { return double{Decode(bits, kE4m3Format)}; },
        small_float},
+      {"product_4", 32, 1, false, false, false, false, [](uint32_t bits) { return double{Decode(bits, kE5m2Format)}; },
+       small_float, [](uint32_t bits) { return double{Decode(bits, kE4m3Format)}; }},
       {"product_5", 32, 1, false, false, true, false, Signed8, any},
       {"product_8", 32, 1, false, false, true, false, [](uint32_t bits) { return double{static_cast<double>(bits)}; },
        any},
@@ -293,7 +296,9 @@ TEST_P(HopperTest, ProductsAreRightInEveryTypeAndLayout) {
           const uint32_t m = thread / 32 * 16 + thread % 32 / 4 + i % 4 / 2 * 8, n = i / 4 * 8 + thread % 4 * 2 + i % 2;
           double expected = i;
           for (uint32_t k = 0; k < form.k; ++k) {
-            expected += form.value(a[m * form.k + k]) * form.value(b[n * form.k + k]) * (form.negate_b ? -1 : 1);
+            const double factor = form.value(a[m * form.k + k]);
+            expected +=
+                factor * (form.value_b ? form.value_b : form.value)(b[n * form.k + k]) * (form.negate_b ? -1 : 1);
           }
           const uint32_t bits = result[thread * 16 + i];
           const double actual = form.integer ? static_cast<int32_t>(bits) : std::bit_cast<float>(bits);
