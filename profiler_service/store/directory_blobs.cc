@@ -55,7 +55,7 @@ absl::StatusOr<UniqueFd> LockForThisProcess(const fs::path& path) {
   return absl::FailedPreconditionError(
       absl::StrCat(path.string(),
                    " is locked: another profiler-service keeps its blobs there; several of them share blobs with "
-                   "--blobs postgres"));
+                   "--blobs postgres or postgres+dir:PATH"));
 }
 
 absl::StatusOr<uint64_t> SizeOf(int fd, const fs::path& path) {

@@ -22,6 +22,11 @@ std::string FileOf(const std::string& address) {
   return absl::ConsumePrefix(&path, "sqlite:") ? std::string(path) : "";
 }
 
+std::string SharedFolderOf(const std::string& address) {
+  absl::string_view path = address;
+  return absl::ConsumePrefix(&path, "postgres+dir:") ? std::string(path) : "";
+}
+
 }  // namespace
 
 std::string DescribeStoreAddress(const std::string& address) {
@@ -47,8 +52,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& address, Hea
 
 absl::Status CheckBlobAddress(const std::string& address, const std::string& store_address) {
   if (absl::StartsWith(address, "dir:") && address.size() > 4) return absl::OkStatus();
-  if (address != "postgres") {
-    return absl::InvalidArgumentError(absl::StrCat("--blobs: expected dir:PATH or postgres, got '", address, "'"));
+  if (address != "postgres" && SharedFolderOf(address).empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--blobs: expected dir:PATH, postgres or postgres+dir:PATH, got '", address, "'"));
   }
   if (IsPostgres(store_address)) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -59,6 +65,9 @@ absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobs(const std::string& address,
                                                      const BlobLimits& limits) {
   RETURN_IF_ERROR(CheckBlobAddress(address, store_address));
   if (address == "postgres") return OpenPostgresBlobs(store_address, limits);
+  if (const std::string folder = SharedFolderOf(address); !folder.empty()) {
+    return OpenPostgresBlobs(store_address, limits, /*sessions=*/4, folder);
+  }
   return DirectoryBlobs::Open(address.substr(4), limits);
 }
 

@@ -22,7 +22,8 @@ absl::Status CheckStoreAddress(const std::string& address);
 // OpenSqliteStore and OpenPostgresStore.
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& address, Hears hears = Hears::kOthers);
 
-// dir:PATH, a folder of this process alone, or postgres: the database of `store_address`, for front ends that share it.
+// dir:PATH, a folder of this process alone; for front ends that share the database of `store_address`: postgres, that
+// database, or postgres+dir:PATH, a folder that all of them mount.
 // INVALID_ARGUMENT with what would be right; others as of DirectoryBlobs and OpenPostgresBlobs.
 absl::Status CheckBlobAddress(const std::string& address, const std::string& store_address);
 absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobs(const std::string& address, const std::string& store_address,

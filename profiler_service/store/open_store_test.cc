@@ -41,6 +41,9 @@ TEST(StoreAddress, LogsShowHostAndDatabase) {
 TEST(BlobAddress, AFolderOrTheDatabaseOfTheStore) {
   EXPECT_TRUE(CheckBlobAddress("dir:/var/lib/sassay/blobs", "sqlite:/a.db").ok());
   EXPECT_TRUE(CheckBlobAddress("postgres", "postgres://db/sassay").ok());
+  EXPECT_TRUE(CheckBlobAddress("postgres+dir:/mnt/blobs", "postgres://db/sassay").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckBlobAddress("postgres+dir:/mnt/blobs", "sqlite:/a.db")));
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckBlobAddress("postgres+dir:", "postgres://db/sassay")));
   for (const char* wrong : {"", "dir:", "/var/lib/sassay/blobs", "postgres"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(CheckBlobAddress(wrong, "sqlite:/a.db"))) << wrong;
   }

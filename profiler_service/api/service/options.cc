@@ -114,8 +114,8 @@ void AddPlaces(CLI::App& app, ServiceOptions& options) {
       "Database: sqlite:FILE, or postgres://USER@HOST/DATABASE with libpq's parameters (sslmode=verify-full, "
       "passfile=FILE; no password here) [sqlite:STATE/sassay.db]");
   app.add_option("--blobs", options.blobs_place,
-                 "What tenants upload: dir:PATH, of this process alone, or postgres, the database of --store "
-                 "[dir:STATE/blobs]");
+                 "What tenants upload: dir:PATH, of this process alone; postgres, the database of --store; or "
+                 "postgres+dir:PATH, a folder that all front ends mount [dir:STATE/blobs]");
   app.add_option("--metrics", options.metrics, "Address and port for Prometheus; empty for none")
       ->capture_default_str();
   app.add_option("--workloads", options.workloads,

@@ -313,6 +313,14 @@ CREATE TABLE blob_upload_chunks (
 ALTER TABLE blob_chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
 ALTER TABLE blob_upload_chunks ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql",
+    // Version 4: where a blob's bytes lie if not in chunks: a file's name in the folder that front ends share.
+    R"sql(
+ALTER TABLE blobs ADD COLUMN file text COLLATE "C" NOT NULL DEFAULT '';
+CREATE TABLE blob_folder (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  id text NOT NULL
+);
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
 
