@@ -9,7 +9,8 @@ namespace sassay::api {
 
 std::filesystem::path WriteTokens(const std::filesystem::path& directory) {
   std::string lines;
-  for (const auto& [name, role] : {std::pair("pool", "node"), std::pair("other", "node"), std::pair("ann", "tenant")}) {
+  for (const auto& [name, role] : {std::pair("pool", "node"), std::pair("other", "node"), std::pair("ann", "tenant"),
+                                   std::pair("root", "admin")}) {
     absl::StrAppend(&lines, name, " ", role, " sha256:", Sha256Hex(absl::StrCat("token-of-", name)), "\n");
   }
   const std::filesystem::path file = directory / "tokens";
@@ -37,10 +38,16 @@ FrontEndFixture::FrontEndFixture(const std::filesystem::path& directory, store::
                {},
                &nodes_},
       nodes_(registered, [] { return kClusterTestNow; }),
-      cluster_port_(context_, {nodes_, cluster_pool_, [] { return kClusterTestNow; }}) {
+      cluster_port_(context_, {nodes_, cluster_pool_, [] { return kClusterTestNow; }}),
+      gpus_(nullptr, nodes_),
+      holds_(store, gpus_),
+      profiler_port_(context_),
+      control_port_(context_, {gpus_, holds_, telemetry_, control_pool_}) {
   grpc::ServerBuilder builder;
   builder.AddListeningPort(absl::StrCat("127.0.0.1:", port), grpc::InsecureServerCredentials(), &port_number_);
   builder.RegisterService(&cluster_port_);
+  builder.RegisterService(&profiler_port_);
+  builder.RegisterService(&control_port_);
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port_number_);
 }

@@ -1,4 +1,4 @@
-// A front end's Cluster port on a free loopback port, on a store of the test's; and nodes for it.
+// A front end's ports on a free loopback port, on a store of the test's; and nodes for it.
 #ifndef SASSAY_PROFILER_SERVICE_API_PORTS_CLUSTER_TESTING_FRONT_END_FIXTURE_H_
 #define SASSAY_PROFILER_SERVICE_API_PORTS_CLUSTER_TESTING_FRONT_END_FIXTURE_H_
 
@@ -9,9 +9,14 @@
 #include <vector>
 
 #include "common/base/files.h"
+#include "profiler_service/api/ports/cluster/cluster_gpus.h"
 #include "profiler_service/api/ports/cluster/cluster_port.h"
+#include "profiler_service/api/ports/control_port.h"
+#include "profiler_service/api/ports/gpu_holds.h"
+#include "profiler_service/api/ports/profiler_port.h"
 #include "profiler_service/cluster/front_ends.h"
 #include "profiler_service/cluster/node_registry.h"
+#include "profiler_service/telemetry/hub.h"
 
 namespace sassay::api {
 
@@ -19,7 +24,7 @@ namespace sassay::api {
 inline const absl::Time kClusterTestNow = absl::FromUnixSeconds(1'700'000'000);
 
 // `directory` and both stores outlive it; `registered` keeps the nodes. Tokens: "token-of-NAME" is that of NAME, whose
-// role is node for "pool" and "other", tenant for "ann".
+// role is node for "pool" and "other", tenant for "ann", admin for "root".
 class FrontEndFixture {
  public:
   FrontEndFixture(const std::filesystem::path& directory, store::Store& store, store::Store& registered, int port = 0);
@@ -40,6 +45,11 @@ class FrontEndFixture {
   PortContext context_;
   cluster::NodeRegistry nodes_;
   ClusterPort cluster_port_;
+  ClusterGpus gpus_;
+  GpuHolds holds_;
+  telemetry::Hub telemetry_;
+  ProfilerPort profiler_port_;
+  ControlPort control_port_;
   std::unique_ptr<grpc::Server> server_;
   int port_number_ = 0;
   std::string address_;
