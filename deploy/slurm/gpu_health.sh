@@ -31,7 +31,7 @@ unwell() {
     return 0
   fi
   asked=$(tr ',' '\n' <<<"$SLURM_JOB_GPUS" | grep -c .)
-  (($(grep -c . <<<"$answer") == asked)) || { echo "nvidia-smi shows other GPUs than $SLURM_JOB_GPUS"; return 0; }
+  (($(grep -cE '^[0-9]+,' <<<"$answer") == asked)) || { echo "nvidia-smi shows other GPUs than $SLURM_JOB_GPUS"; return 0; }
   # "[N/A]" where a GPU has no such counter.
   while IFS=, read -r gpu count; do
     [[ ! ${count// /} =~ ^[1-9] ]] || { echo "GPU $gpu has$count uncorrectable memory errors"; return 0; }
