@@ -31,6 +31,7 @@ figure12|150|1|Figure 12|bash figure12.sh
 timing_aa|150|1|A/A within 1.000 ± 0.003, twenty runs|bash timing_aa.sh
 sanitize|120|1|no tool condemns an honest kernel at its sanitize shape|env SHAPES=small TOTAL=90 bash sanitize.sh
 metrics|180|1|every metric is there, the monitor takes < 1 % of a core and < 40 MB, for eight GPUs too|bash metrics.sh
+cluster|120|1|a node with GPUs behind a front end: verdicts as they must be, although it is killed once|bash cluster.sh
 disturbed|90|1|a timing that somebody disturbs is excluded and run again, a quiet one stands|bash disturbed.sh
 speed|60|1|GEMM ≥ 0.85, forward ≥ 0.55, backward ≥ 0.30 of the library|bash speed.sh
 sanitize_large|150|1|the same of a GEMM at M=8192, within every tool's deadline|env SHAPES=full bash sanitize.sh . gemm_warp_specialized
