@@ -19,17 +19,22 @@ constexpr absl::Duration kBetweenNames = absl::Milliseconds(250);
 constexpr absl::Duration kLeaveWithin = absl::Seconds(5);
 constexpr absl::Duration kShortestBeat = absl::Milliseconds(100), kLongestBeat = absl::Seconds(5);
 
-// A message is said when it is new: a node may wait for days.
-class SaidOnce {
+// A node may wait for days, and messages tell times that differ: another kind of trouble is said at once, the same one
+// once a minute.
+class SaidSparingly {
  public:
   void Say(const absl::Status& status) {
-    if (status == last_) return;
-    last_ = status;
+    const absl::Time now = SteadyNow();
+    if (status.code() == last_ && now - said_at_ < kAgain) return;
+    last_ = status.code();
+    said_at_ = now;
     spdlog::warn("not a node of the cluster yet, trying on: {}", std::string(status.message()));
   }
 
  private:
-  absl::Status last_;
+  static constexpr absl::Duration kAgain = absl::Minutes(1);
+  absl::StatusCode last_ = absl::StatusCode::kOk;
+  absl::Time said_at_ = absl::InfinitePast();
 };
 
 absl::Status InOperatorsWords(const absl::Status& status) {
@@ -41,7 +46,7 @@ absl::Status InOperatorsWords(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Membership>> Membership::Join(FrontEnds& front_ends, MembershipOptions options) {
-  SaidOnce log;
+  SaidSparingly log;
   absl::Time taken_since = absl::InfiniteFuture();
   for (;;) {
     const absl::StatusOr<sassay::v1::RegisterResponse> welcome = front_ends.Register(SteadyNow() + kTry);

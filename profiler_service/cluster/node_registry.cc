@@ -87,9 +87,9 @@ absl::Status NodeRegistry::Keep(Node node) {
 absl::Status NodeRegistry::CheckFree(const Node& node) const {
   for (const auto& [name, other] : nodes_) {
     if (!Lives(*other) || (name == node.name && other->instance == node.instance)) continue;
-    const std::string when =
-        absl::StrCat(", which was heard of ", absl::FormatDuration(now_() - other->seen),
-                     " ago; if it is gone, its place is free ", absl::FormatDuration(kSilence), " after its last sign");
+    const std::string when = absl::StrCat(
+        ", which was heard of ", absl::FormatDuration(absl::Trunc(now_() - other->seen, absl::Milliseconds(100))),
+        " ago; if it is gone, its place is free ", absl::FormatDuration(kSilence), " after its last sign");
     if (name == node.name) {
       return absl::AlreadyExistsError(
           absl::StrCat("node.name: another process is node ", name, when, "; else give each a --node-name of its own"));
