@@ -1,6 +1,7 @@
 // What the loop itself costs: time for each turn, and memory for 500 trajectories in flight. Provider and judge are
 // instant or held; logs, threads, extraction, feedback and durable writes are the real ones.
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,16 +11,14 @@
 #include <fstream>
 #include <string>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "agent/rollout/rollout.h"
 #include "agent/trajectory/layout.h"
 #include "common/base/files.h"
 #include "common/base/steady_time.h"
+#include "common/process/memory_use.h"
 #include "common/workload/catalog.h"
 
 namespace sassay::agent {
@@ -102,18 +101,6 @@ class BenchJudge final : public Judge {
   std::atomic<int> judged_ = 0;
 };
 
-uint64_t StatusBytes(absl::string_view field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    absl::string_view rest = line;
-    uint64_t kib = 0;
-    if (!absl::ConsumePrefix(&rest, field)) continue;
-    rest = absl::StripAsciiWhitespace(absl::StripSuffix(rest, "kB"));
-    return absl::SimpleAtoi(rest, &kib) ? kib << 10 : 0;
-  }
-  return 0;
-}
-
 // In a folder that may hold the run already: then it goes on.
 absl::Duration RunIn(const std::filesystem::path& path, size_t trajectories, uint32_t turns, size_t parallel,
                      Model& model, Judge& judge) {
@@ -177,7 +164,7 @@ void PrintMemory() {
   const auto directory = *TemporaryDirectory::Create("rollout_bench");
   constexpr size_t kTrajectories = 500;
   constexpr uint32_t kTurns = 8;
-  const uint64_t before = StatusBytes("VmRSS:");
+  const uint64_t before = MemoryUse(getpid(), "VmRSS");
   BenchModel model(absl::Milliseconds(200));
   BenchJudge judge(absl::Milliseconds(200), false);
   ForgetPeak();
@@ -185,13 +172,13 @@ void PrintMemory() {
   std::printf(
       "memory: %zu trajectories in flight x %u turns, answers of %zu KB and reasoning of %zu KB: peak %.0f MiB "
       "resident (%.0f MiB before), %.1f s\n",
-      kTrajectories, kTurns, kAnswerBytes / 1000, kReasoningBytes / 1000, StatusBytes("VmHWM:") / 1048576.0,
+      kTrajectories, kTurns, kAnswerBytes / 1000, kReasoningBytes / 1000, MemoryUse(getpid(), "VmHWM") / 1048576.0,
       before / 1048576.0, absl::ToDoubleSeconds(took));
   malloc_trim(0);
   ForgetPeak();
   took = RunIn(directory.path() / "run", kTrajectories, kTurns + 1, kTrajectories, model, judge);
-  std::printf("memory: the same run resumed: peak %.0f MiB resident, %.1f s\n", StatusBytes("VmHWM:") / 1048576.0,
-              absl::ToDoubleSeconds(took));
+  std::printf("memory: the same run resumed: peak %.0f MiB resident, %.1f s\n",
+              MemoryUse(getpid(), "VmHWM") / 1048576.0, absl::ToDoubleSeconds(took));
 }
 
 }  // namespace

@@ -9,12 +9,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <set>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -28,6 +26,7 @@
 #include "common/base/files.h"
 #include "common/base/proto_time.h"
 #include "common/base/steady_time.h"
+#include "common/process/memory_use.h"
 #include "tests/end_to_end/service_fixture.h"
 
 namespace sassay::testing {
@@ -115,23 +114,14 @@ class Bench {
                                           "--json"};
     auto process = Must(Subprocess::Start(AgentCommand(arguments, directory_.path() / "home")));
     uint64_t most = 0;
-    while (!process.Wait(absl::Now() + absl::Milliseconds(200)).ok()) most = std::max(most, PeakBytes(process.pid()));
+    while (!process.Wait(absl::Now() + absl::Milliseconds(200)).ok())
+      most = std::max(most, MemoryUse(process.pid(), "VmHWM"));
     const ExitReport report = Must(process.Wait(absl::InfiniteFuture()));
     if (!report.Succeeded()) Must<int>(absl::InternalError(absl::StrCat("the agent ", DescribeExit(report))));
     return most;
   }
 
  private:
-  static uint64_t PeakBytes(pid_t pid) {
-    std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-    for (std::string line; std::getline(status, line);) {
-      const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-      uint64_t kib = 0;
-      if (words.size() == 3 && words[0] == "VmHWM:" && absl::SimpleAtoi(words[1], &kib)) return kib << 10;
-    }
-    return 0;
-  }
-
   TemporaryDirectory directory_ = Must(TemporaryDirectory::Create("rollouts_bench"));
   std::unique_ptr<Service> service_ = Must(Service::Start("", {"--exclusive"}));
   std::unique_ptr<agent::ScriptedServer> model_;

@@ -18,15 +18,14 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/base/steady_time.h"
 #include "common/bundle/bundle.h"
+#include "common/process/memory_use.h"
 #include "common/process/subprocess.h"
 #include "profiler_service/api/ports/cluster/testing/front_end_fixture.h"
 #include "profiler_service/api/service/server_testing.h"
@@ -60,15 +59,7 @@ void Must(const absl::Status& status, const char* what) {
   std::exit(1);
 }
 
-double ResidentMegabytes(pid_t pid) {
-  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-    double kilobytes = 0;
-    if (words.size() == 3 && words[0] == "VmRSS:" && absl::SimpleAtod(words[1], &kilobytes)) return kilobytes / 1024;
-  }
-  return 0;
-}
+double ResidentMegabytes(pid_t pid) { return static_cast<double>(MemoryUse(pid, "VmRSS")) / (1 << 20); }
 
 double Percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
@@ -76,7 +67,6 @@ double Percentile(std::vector<double> values, double share) {
   return values[std::min(values.size() - 1, static_cast<size_t>(share * static_cast<double>(values.size())))];
 }
 
-// A front end as an operator starts it.
 struct Load {
   size_t nodes;
   int places;          // of each
@@ -86,6 +76,7 @@ constexpr Load kLoads[] = {{1, 1, absl::Milliseconds(100)},
                            {kNodes, 4, absl::Seconds(2)},  // what eight GPUs finish
                            {kNodes, 4, absl::Milliseconds(250)}};
 
+// A front end as an operator starts it.
 class FrontEnd {
  public:
   FrontEnd(const std::string& program, const std::string& folder, const std::string& store) {

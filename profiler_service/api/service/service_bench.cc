@@ -9,18 +9,16 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "common/process/memory_use.h"
 #include "common/process/subprocess.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/service/server.h"
@@ -120,15 +118,7 @@ void BenchOverheads() {
   std::printf("%-40s %12s %10s %10s\n\n", "target", "", "< 5", "< 25");
 }
 
-double ResidentMegabytes(pid_t pid) {
-  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-    double kilobytes = 0;
-    if (words.size() == 3 && words[0] == "VmRSS:" && absl::SimpleAtod(words[1], &kilobytes)) return kilobytes / 1024;
-  }
-  return 0;
-}
+double ResidentMegabytes(pid_t pid) { return static_cast<double>(MemoryUse(pid, "VmRSS")) / (1 << 20); }
 
 void BenchMemory(const std::string& program) {
   const auto directory = *TemporaryDirectory::Create("service_bench");
