@@ -221,13 +221,11 @@ bool Batch::MakeRecord(Job& job, v1::BatchRecord& record) {
     return true;
   }
   record.set_item_sha256(candidate->sha256);
-  const RecordFile::Known* known =
-      parts_.found == nullptr ? nullptr : parts_.found->Find(job.item.id, candidate->sha256);
-  if (known != nullptr && known->judged) {
+  if (candidate->known != nullptr && candidate->known->judged) {
     absl::MutexLock lock(&mutex_);
     v1::BatchSummary& counts = progress_.counts;
     counts.set_found(counts.found() + 1);
-    known->correct ? counts.set_correct(counts.correct() + 1) : counts.set_at_fault(counts.at_fault() + 1);
+    candidate->known->correct ? counts.set_correct(counts.correct() + 1) : counts.set_at_fault(counts.at_fault() + 1);
     return false;
   }
   if (!candidate->no_candidate.empty()) {
@@ -291,6 +289,7 @@ absl::StatusOr<Batch::Candidate> Batch::Load(const BatchItem& item) const {
   }
   candidate.sha256 = Sha256Hex(absl::StrCat(candidate.workload.name(), "\n", candidate.workload.definition_sha256(),
                                             "\n", options_.settings, "\n", content));
+  if (parts_.found != nullptr) candidate.known = parts_.found->Find(item.id, candidate.sha256);
   return candidate;
 }
 
@@ -301,9 +300,7 @@ std::string Batch::RequestId(const BatchItem& item, const Candidate& candidate, 
 
 absl::StatusOr<v1::Verdict> Batch::Submit(Job& job, Candidate& candidate, v1::BatchRecord& record,
                                           std::string& submission_id) {
-  const RecordFile::Known* known =
-      parts_.found == nullptr ? nullptr : parts_.found->Find(job.item.id, candidate.sha256);
-  unsigned attempt = known == nullptr ? 0 : known->attempts;
+  unsigned attempt = candidate.known == nullptr ? 0 : candidate.known->attempts;
   candidate.job.workload = &candidate.workload;
   absl::Duration queued;
   JudgeListener listener;

@@ -86,6 +86,7 @@ class Batch {
     JudgeJob job;
     std::string sha256;
     std::string no_candidate;
+    const RecordFile::Known* known = nullptr;  // of a record from before; null if there is none
   };
 
   absl::Status ReadAll(LineReader& input) ABSL_LOCKS_EXCLUDED(mutex_);
