@@ -73,6 +73,17 @@ struct MmaFacts {
   int sums() const { return m / 4; }  // elements of the result in a lane
 };
 
+// The first register of each.
+struct Fragments {
+  const Operand *d, *a, *b, *c;
+};
+
+Fragments FragmentsOf(const Inst& inst, const MmaFacts& facts) {
+  const Operand* a = inst.o + facts.d_registers;
+  const Operand* b = a + facts.a_registers;
+  return {inst.o, a, b, b + facts.b_registers};
+}
+
 double LoadAccumulator(Warp& warp, const Operand* registers, Type type, int lane, int element) {
   if (type == Type::kF16) {
     return HalfToFloat(static_cast<uint16_t>(warp.In<uint32_t>(registers[element / 2])[lane] >> (16 * (element % 2))));
@@ -103,10 +114,7 @@ void StoreAccumulator(Warp& warp, const Operand* registers, const MmaFacts& fact
 Flow Mma(Warp& warp, const Inst& inst) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
   const MmaFacts& facts = *static_cast<const MmaFacts*>(inst.extra);
-  const Operand* d = inst.o;
-  const Operand* a = d + facts.d_registers;
-  const Operand* b = a + facts.a_registers;
-  const Operand* c = b + facts.b_registers;
+  const auto [d, a, b, c] = FragmentsOf(inst, facts);
   const int per = 32 / MatrixElementBits(facts.a);
   MatrixProduct product;
   product.m = facts.m;
@@ -141,10 +149,7 @@ Flow Mma(Warp& warp, const Inst& inst) {
 Flow MmaF64(Warp& warp, const Inst& inst) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
   const MmaFacts& facts = *static_cast<const MmaFacts*>(inst.extra);
-  const Operand* d = inst.o;
-  const Operand* a = d + facts.d_registers;
-  const Operand* b = a + facts.a_registers;
-  const Operand* c = b + facts.b_registers;
+  const auto [d, a, b, c] = FragmentsOf(inst, facts);
   double rows[kMaxMatrix][kMaxMatrix], columns[kMaxMatrix][kMaxMatrix], sums[kMaxMatrix][kMaxMatrix];
   for (int lane = 0; lane < kLanes; ++lane) {
     for (int i = 0; i < facts.a_registers; ++i) {
