@@ -4,14 +4,13 @@
     cluster_test.py --sources DIR --build DIR SUITE
 """
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
+import printed
 import suites
 
 PATIENCE = 180
@@ -21,40 +20,19 @@ class Cluster:
     """The script in a process group of its own, and what it prints."""
 
     def __init__(self, *arguments):
-        self.lines = []
-        self.changed = threading.Condition()
-        self.ended = False
         self.process = subprocess.Popen(
             ["bash", ARGUMENTS.sources / "deploy/cluster.sh", "--programs", ARGUMENTS.programs, *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
-
-    def read(self):
-        for line in self.process.stdout:
-            with self.changed:
-                self.lines.append(line)
-                self.changed.notify_all()
-        with self.changed:
-            self.ended = True
-            self.changed.notify_all()
+        self.printed = printed.Printed(self.process)
 
     def seen(self, pattern):
         """The first match of a line that it prints."""
-        def first():
-            return next((m for m in (re.search(pattern, line) for line in self.lines) if m), None)
-        with self.changed:
-            self.changed.wait_for(lambda: first() or self.ended, PATIENCE)
-            if not first():
-                raise AssertionError(f"no '{pattern}' in: {''.join(self.lines)}")
-            return first()
+        return self.printed.seen(pattern, PATIENCE)[1]
 
     def interrupt(self):
         """Ctrl-C: its exit status."""
         os.killpg(self.process.pid, signal.SIGINT)
-        status = self.process.wait(PATIENCE)
-        self.reader.join()
-        return status
+        return self.printed.wait(PATIENCE)
 
 
 def running(state):
@@ -91,7 +69,7 @@ class OneHostTest(unittest.TestCase):
             cluster.seen("node1 has ended; the others go on")
             second = run("mini-ptx-agent", *submit)
             self.assertEqual(second.returncode, 0, second.stdout + second.stderr)
-            self.assertEqual(cluster.interrupt(), 0, "".join(cluster.lines))
+            self.assertEqual(cluster.interrupt(), 0, cluster.printed.text())
             self.assertEqual(running(state), [])
 
     def test_says_what_is_wrong_with_its_arguments(self):

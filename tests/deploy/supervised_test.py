@@ -3,15 +3,14 @@
 
     supervised_test.py --sources DIR --build DIR SUITE
 """
-import re
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
+import printed
 import suites
 
 PATIENCE = 120
@@ -33,38 +32,19 @@ class Node:
 
     def __init__(self, folder):
         programs, service = ARGUMENTS.build / "bin", f"127.0.0.1:{free_port()}"
-        self.lines, self.ended = [], False
-        self.changed = threading.Condition()
         self.monitor = subprocess.Popen(
             [programs / "reliability-monitor", f"--state={folder}", f"--service={service}", "--metrics=127.0.0.1:0", f"--drain={DRAIN}s",
              "--supervise", "--", programs / "profiler-service", f"--listen={service}", "--metrics=127.0.0.1:0", f"--state={folder}",
              "--device=emulated:sm_90a"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
-
-    def read(self):
-        for line in self.monitor.stdout:
-            with self.changed:
-                self.lines.append((time.monotonic(), line))
-                self.changed.notify_all()
-        with self.changed:
-            self.ended = True
-            self.changed.notify_all()
+        self.printed = printed.Printed(self.monitor)
 
     def seen(self, pattern):
         """When the first such line came."""
-        def first():
-            return next((at for at, line in self.lines if re.search(pattern, line)), None)
-        with self.changed:
-            self.changed.wait_for(lambda: first() is not None or self.ended, PATIENCE)
-            if first() is None:
-                raise AssertionError(f"nothing like {pattern} was printed:\n{''.join(line for _, line in self.lines)}")
-            return first()
+        return self.printed.seen(pattern, PATIENCE)[0]
 
     def end(self):
         self.monitor.terminate()
-        self.monitor.wait(PATIENCE)
-        self.reader.join()
+        self.printed.wait(PATIENCE)
 
 
 class SupervisedTest(unittest.TestCase):
@@ -79,7 +59,7 @@ class SupervisedTest(unittest.TestCase):
                 node.end()
             self.assertLess(time.monotonic() - began, ENDS_WITHIN)
             self.assertEqual(node.monitor.returncode, 0)
-            self.assertEqual([line for _, line in node.lines if "killing the service" in line], [])
+            self.assertEqual([line for _, line in node.printed.lines if "killing the service" in line], [])
 
 
 if __name__ == "__main__":
