@@ -143,9 +143,9 @@ if [[ ${#wheels[@]} -gt 0 ]]; then
   [[ -x .venv/bin/pip ]] || quietly /usr/bin/python3 -m venv .venv
   quietly .venv/bin/pip install --quiet --disable-pip-version-check --no-deps "${wheels[@]}"
   # The CUDA wheels of one generation share a folder laid out like a toolkit; give it a stable name, and the headers of
-  # cuDNN's frontend another.
-  ln -sfn "$(cd .venv/lib/python3*/site-packages/nvidia/cu13 && pwd)" .venv/cuda
-  ln -sfn "$(cd .venv/lib/python3*/site-packages/include && pwd)" .venv/cudnn_frontend
+  # cuDNN's frontend another; relative ones, so that the checkout may be moved.
+  ln -sfnr .venv/lib/python3*/site-packages/nvidia/cu13 .venv/cuda
+  ln -sfnr .venv/lib/python3*/site-packages/include .venv/cudnn_frontend
 fi
 
 # unpack FOLDER PACKAGE…: the packages' files in .venv/FOLDER, programs, libraries and plugins side by side. Tests of what
