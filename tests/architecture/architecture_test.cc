@@ -166,7 +166,8 @@ TEST(Architecture, EveryHostileCandidateHasItsRowAndEveryRowItsFiles) {
   std::set<std::string> named, files;
   static const std::regex name(
       "`((?:agent/examples/blackwell|agent/"
-      "examples|blackwell(?:/pair)?|capture|cheating|compile|gqa|hang|honest|hopper(?:/cluster|/specialized)?|memory|"
+      "examples|blackwell(?:/pair)?|capture|cheating|compile|gqa|hang|honest|hopper(?:/cluster|/distributed|/"
+      "specialized)?|memory|"
       "numerics|tools)/\\w+)`");
   for (std::sregex_iterator found(table.begin(), table.end(), name), end; found != end; ++found) {
     const std::string path = (*found)[1];

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/demangle/demangle.h"
 #include "profiler_service/emulator/exec/cluster.h"
+#include "profiler_service/emulator/exec/shared_access.h"
 #include "profiler_service/emulator/memory/private_pages.h"
 #include "profiler_service/emulator/memory/racing.h"
 
@@ -27,10 +27,6 @@ struct Target {
   std::string what;  // "C (131072 bytes)"
   int64_t distance = 0;
 };
-
-absl::string_view Verb(AccessKind kind) {
-  return kind == AccessKind::kRead ? "load" : kind == AccessKind::kWrite ? "store" : "atomic";
-}
 
 // One access at a time, lane by lane; the frequent case of one space and one allocation costs a few compares per lane.
 class Resolver {
@@ -229,151 +225,7 @@ class Resolver {
   LaunchContext& launch_;
   Block& block_;
 };
-
-// "_ZZ4gemmPKfE4tile", the kernel's own variable, is "tile" to its author.
-std::string VariableName(const std::string& symbol) {
-  const std::string name = Demangle(symbol);
-  const size_t scope = name.rfind("::");
-  return scope == std::string::npos ? name : name.substr(scope + 2);
-}
-
-struct SharedPlace {
-  std::string name = "shared memory";
-  uint32_t offset = 0;  // within it
-};
-
-SharedPlace PlaceInShared(const LaunchContext& launch, uint32_t offset) {
-  SharedPlace place;
-  place.offset = offset;
-  for (const SharedVariable& variable : launch.program->shared_variables) {
-    if (variable.owner != nullptr && variable.owner != launch.kernel) continue;
-    if (offset + kSharedBase - variable.offset >= variable.bytes) continue;
-    place = {VariableName(variable.name), offset + kSharedBase - variable.offset};
-  }
-  const uint32_t dynamic = launch.program->dynamic_shared_base - kSharedBase;
-  if (place.name == "shared memory" && offset >= dynamic) place = {"dynamic shared memory", offset - dynamic};
-  return place;
-}
-
-// A race of one lane's access with `other`. False if it need not be described.
-bool PrepareRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const Place& other, Misuse& misuse,
-                 VerdictCode code = sassay::v1::VERDICT_CODE_SHARED_RACE) {
-  misuse.code = code;
-  if (!warp.launch().report.Wants(misuse.code, inst.id, warp.block().index())) return false;
-  misuse.where = warp.PlaceOf(inst, lane);
-  misuse.other = other;
-  misuse.has_other = true;
-  misuse.buffer = "shared";
-  misuse.access_bytes = facts.bytes;
-  return true;
-}
-
-Place PlaceOf(Block& block, const Touch& touch) { return {block.index(), touch.thread, touch.inst}; }
-Place PlaceOf(Block& block, const CopyMark& mark) {
-  return {block.cluster().block(mark.rank).index(), mark.thread, mark.inst};
-}
-
-std::string AccessAt(Warp& warp, const AccessFacts& facts, int lane, uint32_t offset) {
-  const absl::string_view verb = !facts.of_unit                     ? Verb(facts.kind)
-                                 : facts.kind == AccessKind::kWrite ? "asynchronous write"
-                                                                    : "asynchronous read";
-  return absl::StrCat(verb, " of ", facts.bytes, " bytes at ", DescribeShared(warp.launch(), offset), " by thread ",
-                      warp.ThreadOf(lane));
-}
-
-void ReportRace(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset, const Race& race) {
-  Misuse misuse;
-  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), race.other), misuse)) return;
-  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " and ", race.other_wrote ? "store" : "load",
-                                " by thread ", race.other.thread, " at ", kOtherPlace, ", with no barrier between");
-  warp.launch().report.Add(std::move(misuse));
-}
-
-void ReportCopyUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset,
-                        const CopyMark& copy) {
-  Misuse misuse;
-  const auto code = copy.of_unit ? sassay::v1::VERDICT_CODE_ASYNC_RACE : sassay::v1::VERDICT_CODE_SHARED_RACE;
-  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), copy), misuse, code)) return;
-  const std::string reason =
-      copy.of_unit ? "nobody has waited for it" : absl::StrCat("thread ", copy.thread, " has not waited for it");
-  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous copy by thread ",
-                                copy.thread, " at ", kOtherPlace, " is under way there: ", reason);
-  warp.launch().report.Add(std::move(misuse));
-}
-
-void ReportReadUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, uint32_t offset,
-                        const CopyMark& read) {
-  Misuse misuse;
-  constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
-  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), read), misuse, kCode)) return;
-  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " while the asynchronous operation of thread ",
-                                read.thread, " at ", kOtherPlace, " still reads there: it has not been waited for");
-  warp.launch().report.Add(std::move(misuse));
-}
-
-// `block`: whose shared memory it is.
-void ReportUnfenced(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, Block& block, uint32_t offset,
-                    const Touch& writer) {
-  Misuse misuse;
-  constexpr auto kCode = sassay::v1::VERDICT_CODE_ASYNC_RACE;
-  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(block, writer), misuse, kCode)) return;
-  misuse.message = absl::StrCat(AccessAt(warp, facts, lane, offset), " of what thread ", writer.thread, " stored at ",
-                                kOtherPlace, ", with no fence.proxy.async between");
-  warp.launch().report.Add(std::move(misuse));
-}
-
-void ReportSourceUnderWay(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const CopyMark& copy) {
-  Misuse misuse;
-  if (!PrepareRace(warp, inst, facts, lane, PlaceOf(warp.block(), copy), misuse)) return;
-  const Allocation* allocation = warp.block().Hint(inst.id);
-  misuse.buffer = allocation == nullptr ? "global memory" : allocation->label;
-  misuse.message = absl::StrCat(Verb(facts.kind), " of ", facts.bytes, " bytes to ", misuse.buffer, " by thread ",
-                                warp.ThreadOf(lane), " while the asynchronous copy by thread ", copy.thread, " at ",
-                                kOtherPlace, " reads there: thread ", copy.thread, " has not waited for it");
-  warp.launch().report.Add(std::move(misuse));
-}
-
-// Notes one lane's access to shared memory, and reports its race if it has one.
-void NoteShared(Warp& warp, const Inst& inst, const AccessFacts& facts, int lane, const uint8_t* at, bool changes) {
-  SharedMemory& shared = warp.block().shared();
-  const CopiesUnderWay& copies = warp.block().copies();
-  const uint32_t offset = static_cast<uint32_t>(at - shared.data());
-  if (facts.acquire) shared.Observe(warp.index(), offset);
-  Touch touch;
-  touch.thread = static_cast<uint16_t>(warp.ThreadOf(lane));
-  touch.inst = inst.id;
-  touch.atomic = facts.atomic;
-  touch.changes = changes && facts.is_volatile;
-  touch.of_unit = facts.of_unit;
-  touch.swizzle = facts.swizzle & 7;
-  Race race;
-  const bool raced = facts.kind == AccessKind::kRead ? shared.Read(offset, facts.bytes, touch, race)
-                                                     : shared.Write(offset, facts.bytes, touch, race);
-  const CopyMark* copy = copies.any() ? copies.AtShared(offset, facts.bytes) : nullptr;
-  const CopyMark* read = facts.kind != AccessKind::kRead && copies.any() ? copies.ReadAt(offset, facts.bytes) : nullptr;
-  if (read != nullptr) {
-    ReportReadUnderWay(warp, inst, facts, lane, offset, *read);
-  } else if (copy != nullptr) {
-    ReportCopyUnderWay(warp, inst, facts, lane, offset, *copy);
-  } else if (raced) {
-    ReportRace(warp, inst, facts, lane, offset, race);
-  }
-  if (facts.release) shared.Publish(warp.index(), offset);
-}
-
-// Global memory as a flag between warps of the block: one clock for all of it.
-void OrderByGlobal(Warp& warp, const AccessFacts& facts) {
-  constexpr uint64_t kGlobalClock = uint64_t{1} << 40;
-  if (facts.acquire) warp.block().shared().Observe(warp.index(), kGlobalClock);
-  if (facts.release) warp.block().shared().Publish(warp.index(), kGlobalClock);
-}
-
 }  // namespace
-
-std::string DescribeShared(const LaunchContext& launch, uint32_t offset) {
-  const SharedPlace place = PlaceInShared(launch, offset);
-  return absl::StrCat("offset ", place.offset, " of ", place.name);
-}
 
 void Addresses(Warp& warp, const Operand& base, int64_t displacement, uint64_t (&addresses)[kLanes]) {
   if (base.bytes == 8) {
@@ -417,10 +269,9 @@ bool Access(Warp& warp, const Inst& inst, const AccessFacts& facts, const uint64
   if (facts.kind != AccessKind::kWrite && (lanes.shared | lanes.global) != 0) warp.NoteRead();
   if (facts.kind != AccessKind::kRead && !facts.tells_changes) warp.block().NoteOutside();
   if (!warp.checked() || facts.quiet) return true;
-  for (uint32_t rest = facts.kind != AccessKind::kWrite ? lanes.shared & ~lanes.remote : 0; rest != 0;
-       rest &= rest - 1) {
+  for (uint32_t rest = facts.kind != AccessKind::kWrite ? lanes.shared : 0; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    NoteShared(warp, inst, facts, lane, lanes.at[lane], false);
+    NoteShared(warp, inst, facts, lanes, lane, false);
   }
   if (facts.atomic && lanes.global != 0) OrderByGlobal(warp, facts);
   return true;
@@ -451,89 +302,14 @@ void NoteStore(Warp& warp, const Inst& inst, const AccessFacts& facts, const Lan
       SetRacing(unwritten, false, facts.bytes);
       changes = true;
     }
-    if (((lanes.shared & ~lanes.remote) >> lane & 1) != 0 && (changes || facts.atomic))
-      NoteShared(warp, inst, facts, lane, lanes.at[lane], changes);
+    if ((lanes.shared >> lane & 1) != 0 && (changes || facts.atomic))
+      NoteShared(warp, inst, facts, lanes, lane, changes);
     if ((lanes.inputs >> lane & 1) != 0 && changes) ReportInputChange(warp, inst, facts, 1u << lane);
     if ((lanes.global >> lane & 1) == 0 || !changes || !warp.block().copies().any()) continue;
     const CopyMark* copy = warp.block().copies().AtSource(lanes.at[lane], facts.bytes);
     if (copy != nullptr) ReportSourceUnderWay(warp, inst, facts, lane, *copy);
   }
 }
-
-namespace {
-
-CopyMark MarkOf(Warp& warp, const Inst& inst, int lane, bool of_unit) {
-  CopyMark mark;
-  mark.inst = inst.id;
-  mark.thread = static_cast<uint16_t>(warp.ThreadOf(lane));
-  mark.rank = static_cast<uint8_t>(warp.block().rank());
-  mark.of_unit = of_unit;
-  return mark;
-}
-
-}  // namespace
-
-void NoteCopy(Warp& warp, const Inst& inst, int lane, uint8_t* to, const uint8_t* unwritten, const uint8_t* from,
-              const uint8_t* values, uint32_t bytes, bool of_unit, uint8_t swizzle) {
-  SharedMemory& shared = warp.block().shared();
-  const uint32_t offset = static_cast<uint32_t>(to - shared.data());
-  const bool fresh = unwritten != nullptr && std::memchr(unwritten, 1, bytes) != nullptr;
-  AccessFacts facts;
-  facts.space = Space::kShared;
-  facts.kind = AccessKind::kWrite;
-  facts.bytes = bytes;
-  facts.of_unit = of_unit;
-  facts.swizzle = swizzle;
-  if (fresh || of_unit || std::memcmp(to, values, bytes) != 0) NoteShared(warp, inst, facts, lane, to, true);
-  warp.block().copies().Begin(shared.size(), offset, from, bytes, MarkOf(warp, inst, lane, of_unit));
-}
-
-void NoteCopyTo(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes) {
-  AccessFacts facts;
-  facts.kind = AccessKind::kWrite;
-  facts.bytes = bytes;
-  facts.of_unit = true;
-  const CopyMark* read = block.copies().ReadAt(offset, bytes);
-  if (read != nullptr) ReportReadUnderWay(warp, inst, facts, lane, offset, *read);
-  block.shared().Forget(offset, bytes);
-  block.copies().Begin(block.shared().size(), offset, nullptr, bytes, MarkOf(warp, inst, lane, true));
-}
-
-void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes) {
-  warp.block().copies().End(static_cast<uint32_t>(to - warp.block().shared().data()), from, bytes);
-}
-
-namespace {
-
-AccessFacts UnitRead(uint32_t bytes) {
-  AccessFacts facts;
-  facts.space = Space::kShared;
-  facts.bytes = bytes;
-  facts.of_unit = true;
-  return facts;
-}
-
-}  // namespace
-
-void NoteUnitRead(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes) {
-  SharedMemory& shared = block.shared();
-  const AccessFacts facts = UnitRead(bytes);
-  const bool own = &block == &warp.block();
-  Touch writer;
-  const bool unfenced =
-      own ? shared.Unfenced(offset, bytes, warp.index(), writer) : shared.FencedByNobody(offset, bytes, writer);
-  if (unfenced) ReportUnfenced(warp, inst, facts, lane, block, offset, writer);
-  const CopyMark* copy = own ? nullptr : block.copies().AtShared(offset, bytes);
-  if (copy != nullptr) ReportCopyUnderWay(warp, inst, facts, lane, offset, *copy);
-  if (own) NoteShared(warp, inst, facts, lane, shared.data() + offset, false);
-  block.copies().BeginRead(shared.size(), offset, bytes, MarkOf(warp, inst, lane, true));
-}
-
-void NoteUnitReadEnd(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes) {
-  warp.block().copies().EndRead(offset, bytes);
-  NoteShared(warp, inst, UnitRead(bytes), lane, warp.block().shared().data() + offset, false);
-}
-
 uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes) {
   uint32_t never = 0;
   for (uint32_t rest = lanes.mask; rest != 0; rest &= rest - 1) {

@@ -69,12 +69,16 @@ void NoteCopyTo(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t o
 void NoteCopyEnd(Warp& warp, const uint8_t* to, const uint8_t* from, uint32_t bytes);
 
 // Checked launches: for lane `lane` a unit (TMA, a tensor core) begins to read [offset, offset + bytes) of `block`'s
-// shared memory, multiples of 4; it has ended, and `warp` has waited for it. Nobody may write there meanwhile, nor
+// shared memory, multiples of 16; it has ended, and `warp` has waited for it. Nobody may write there meanwhile, nor
 // after it without being ordered after the wait. What threads have written there needs a proxy fence (PTX
 // ISA 9.0, 8.4.2). The block may be another one of the cluster; of what its threads do only that is known which does
 // not depend on the order between blocks.
 void NoteUnitRead(Warp& warp, const Inst& inst, int lane, Block& block, uint32_t offset, uint32_t bytes);
 void NoteUnitReadEnd(Warp& warp, const Inst& inst, int lane, uint32_t offset, uint32_t bytes);
+
+// Checked launches, when all threads of `block` have exited: accesses of other blocks of its cluster to its shared
+// memory that it has not waited for are findings.
+void ReportStillToCome(Block& block);
 
 // Checked launches: lanes of `lanes` all of whose `bytes` bytes from `offset` on were never written.
 uint32_t NeverWritten(const Lanes& lanes, uint32_t offset, uint32_t bytes);

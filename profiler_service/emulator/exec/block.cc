@@ -18,7 +18,7 @@ constexpr uint32_t kTimedOutRounds = 64;
 
 }  // namespace
 
-void Block::Start(LaunchContext& launch, uint64_t index, Cluster& cluster, uint32_t rank) {
+void Block::Start(LaunchContext& launch, uint64_t index, Cluster& cluster, uint32_t rank, uint32_t past) {
   launch_ = &launch;
   cluster_ = &cluster;
   rank_ = rank;
@@ -31,7 +31,12 @@ void Block::Start(LaunchContext& launch, uint64_t index, Cluster& cluster, uint3
   warp_count_ = (threads_ + kLanes - 1) / kLanes;
   polling_rounds_ = timed_out_rounds_ = 0;
   endless_ = false;
-  shared_.Reset(launch.shared_bytes(), warp_count_, launch.checked);
+  shared_.Reset({.bytes = launch.shared_bytes(),
+                 .warps = warp_count_,
+                 .checked = launch.checked,
+                 .rank = rank,
+                 .blocks = static_cast<uint32_t>(launch.cluster.count()),
+                 .past = past});
   copies_.Reset();
   mbarriers_.Reset();
   barriers_.fill(Barrier());
@@ -91,6 +96,7 @@ Block::Result Block::Run(uint32_t turns_given, bool undisturbed) {
 
 Block::Result Block::End() {
   for (const auto& [type, extension] : extensions_) extension->BlockEnds(*this);
+  if (launch_->checked) ReportStillToCome(*this);
   return Result::kDone;
 }
 

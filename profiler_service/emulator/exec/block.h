@@ -46,8 +46,8 @@ class Block {
   };
 
   Block() = default;
-  // `index`: in the grid; `rank`: in its cluster.
-  void Start(LaunchContext& launch, uint64_t index, Cluster& cluster, uint32_t rank);
+  // `index`: in the grid; `rank`: in its cluster; `past`: SharedMemory::Life.
+  void Start(LaunchContext& launch, uint64_t index, Cluster& cluster, uint32_t rank, uint32_t past);
   // Runs until every warp waits, or for about `turns` turns of 2^14 instructions. `undisturbed`: no other block has
   // changed memory since the last share began.
   Result Run(uint32_t turns, bool undisturbed);

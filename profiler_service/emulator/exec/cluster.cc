@@ -18,9 +18,12 @@ void Cluster::Start(LaunchContext& launch, uint64_t index) {
   while (blocks_.size() < size_) blocks_.push_back(std::make_unique<Block>());
   ended_.assign(size_, false);
   arrived_.assign(size_, {});
+  arriving_ = by_global_ = Past();
+  uint32_t past = 0;
+  for (const auto& block : blocks_) past = std::max(past, block->shared().LatestTime());
   for (uint32_t rank = 0; rank < size_; ++rank) {
     const uint64_t at_x = x + rank % shape.x, at_y = y + rank / shape.x % shape.y, at_z = z + rank / shape.x / shape.y;
-    blocks_[rank]->Start(launch, (at_z * grid.y + at_y) * grid.x + at_x, *this, rank);
+    blocks_[rank]->Start(launch, (at_z * grid.y + at_y) * grid.x + at_x, *this, rank, past);
   }
 }
 
@@ -71,6 +74,7 @@ std::string Cluster::MbarrierCause() const {
 
 void Cluster::Arrive(const Warp& warp, uint32_t rank, uint32_t lanes) {
   arrived_[rank][warp.index()] |= lanes;
+  blocks_[rank]->shared().Tell(warp.index(), arriving_);
   TryComplete();
 }
 
@@ -104,8 +108,17 @@ void Cluster::TryComplete() {
   }
   if (!any) return;
   for (uint32_t rank = 0; rank < size_; ++rank) {
+    const auto& warps = blocks_[rank]->warps();
+    // Whoever has exited has arrived.
+    if (std::any_of(warps.begin(), warps.end(), [](const auto& warp) { return warp->done(); })) {
+      blocks_[rank]->shared().TellAll(arriving_);
+    }
+  }
+  const Past over = std::exchange(arriving_, Past());
+  for (uint32_t rank = 0; rank < size_; ++rank) {
     arrived_[rank].fill(0);
     blocks_[rank]->shared().Join(~0u);
+    blocks_[rank]->shared().Learn(over);
     blocks_[rank]->WakeUnits();
   }
 }

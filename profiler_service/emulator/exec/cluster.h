@@ -39,6 +39,8 @@ class Cluster {
   std::string DescribeWait() const;
   // Lanes have exited: the barrier may have become complete.
   void LanesLeft();
+  // Checked launches: what blocks tell each other by flags in global memory.
+  Past& by_global() { return by_global_; }
 
  private:
   uint64_t Progress() const;
@@ -49,6 +51,8 @@ class Cluster {
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<bool> ended_;
   std::vector<std::array<uint32_t, kMaxWarps>> arrived_;  // by rank: lanes that have come to this phase of the barrier
+  Past arriving_;                                         // checked launches: what happens before this phase ends
+  Past by_global_;
 };
 
 }  // namespace sassay::emulator

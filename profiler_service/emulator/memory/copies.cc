@@ -27,18 +27,19 @@ void CopiesUnderWay::End(uint32_t offset, const uint8_t* from, uint32_t bytes) {
 }
 
 void CopiesUnderWay::BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, const CopyMark& by) {
-  if (reads_.empty()) reads_.resize((shared_bytes + 3) / 4);
-  for (uint32_t word = offset / 4; word < (offset + bytes) / 4; ++word) Mark(reads_[word], by);
+  if (reads_.empty()) reads_.resize((shared_bytes + kPiece - 1) / kPiece);
+  for (uint32_t piece = offset / kPiece; piece < (offset + bytes) / kPiece; ++piece) Mark(reads_[piece], by);
 }
 
 void CopiesUnderWay::EndRead(uint32_t offset, uint32_t bytes) {
-  for (uint32_t word = offset / 4; word < (offset + bytes) / 4; ++word) --reads_[word].count;
+  for (uint32_t piece = offset / kPiece; piece < (offset + bytes) / kPiece; ++piece) --reads_[piece].count;
 }
 
-const CopyMark* CopiesUnderWay::Find(const std::vector<CopyMark>& words, uint32_t offset, uint32_t bytes) {
-  if (words.empty()) return nullptr;
-  for (uint32_t word = offset / 4; word <= (offset + bytes - 1) / 4; ++word) {
-    if (words[word].count != 0) return &words[word];
+const CopyMark* CopiesUnderWay::Find(const std::vector<CopyMark>& marks, uint32_t unit, uint32_t offset,
+                                     uint32_t bytes) {
+  if (marks.empty()) return nullptr;
+  for (uint32_t at = offset / unit; at <= (offset + bytes - 1) / unit; ++at) {
+    if (marks[at].count != 0) return &marks[at];
   }
   return nullptr;
 }

@@ -36,20 +36,22 @@ class CopiesUnderWay {
   void Begin(uint32_t shared_bytes, uint32_t offset, const uint8_t* from, uint32_t bytes, const CopyMark& by);
   void End(uint32_t offset, const uint8_t* from, uint32_t bytes);
 
-  // The same for what a unit reads out of shared memory: nobody may write there.
+  // The same for what a unit reads out of shared memory, 16 bytes at a time: nobody may write there.
   void BeginRead(uint32_t shared_bytes, uint32_t offset, uint32_t bytes, const CopyMark& by);
   void EndRead(uint32_t offset, uint32_t bytes);
-  const CopyMark* ReadAt(uint32_t offset, uint32_t bytes) const { return Find(reads_, offset, bytes); }
+  const CopyMark* ReadAt(uint32_t offset, uint32_t bytes) const { return Find(reads_, kPiece, offset, bytes); }
 
   // The copy that a range meets, or null.
-  const CopyMark* AtShared(uint32_t offset, uint32_t bytes) const { return Find(shared_, offset, bytes); }
+  const CopyMark* AtShared(uint32_t offset, uint32_t bytes) const { return Find(shared_, 4, offset, bytes); }
   const CopyMark* AtSource(const uint8_t* at, uint32_t bytes) const;
 
  private:
   static uintptr_t Word(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) / 4; }
   static void Mark(CopyMark& word, const CopyMark& by);
-  static const CopyMark* Find(const std::vector<CopyMark>& words, uint32_t offset, uint32_t bytes);
-  std::vector<CopyMark> shared_, reads_;  // by word; empty until the first one
+  static constexpr uint32_t kPiece = 16;
+  // `unit`: how many bytes one mark stands for.
+  static const CopyMark* Find(const std::vector<CopyMark>& marks, uint32_t unit, uint32_t offset, uint32_t bytes);
+  std::vector<CopyMark> shared_, reads_;  // by word and by piece; empty until the first one
   absl::flat_hash_map<uintptr_t, CopyMark> sources_;
 };
 

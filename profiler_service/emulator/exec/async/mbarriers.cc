@@ -70,7 +70,15 @@ void Mbarriers::Complete(uint32_t offset, uint32_t bytes, const Past* cause) {
   TryComplete(offset, barrier);
 }
 
-void Mbarriers::ComeFromAnotherBlock(uint32_t offset) { block_.shared().PublishAll(barriers_.at(offset).arriving); }
+void Mbarriers::ComeFromAnotherBlock(uint32_t offset, Block& from, const Past* cause) {
+  Past& arriving = barriers_.at(offset).arriving;
+  block_.shared().PublishAll(arriving);
+  if (cause != nullptr) {
+    from.shared().TellOf(*cause, arriving);
+  } else {
+    from.shared().TellAll(arriving);
+  }
+}
 
 bool Mbarriers::Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, const Past* cause) {
   Mbarrier& barrier = barriers_.at(offset);
@@ -81,7 +89,10 @@ bool Mbarriers::Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, 
   const bool own = warp != nullptr && &warp->block() == &block_;
   if (warp != nullptr) barrier.arrivers[{warp->block().rank(), warp->index()}] = barrier.phase;
   if (own && warp->checked()) block_.shared().Publish(warp->index(), barrier.arriving);
-  if (warp != nullptr && !own) ComeFromAnotherBlock(offset);
+  if (warp != nullptr && !own) {
+    block_.shared().PublishAll(barrier.arriving);
+    warp->block().shared().Tell(warp->index(), barrier.arriving);
+  }
   if (cause != nullptr) barrier.arriving.Join(*cause);
   Store(offset, barrier);
   TryComplete(offset, barrier);

@@ -77,8 +77,9 @@ class Mbarriers {
   void Expect(uint32_t offset, uint32_t bytes, uint32_t inst);
   // Bytes have come, whose way began with `cause` (null where nobody looks for races).
   void Complete(uint32_t offset, uint32_t bytes, const Past* cause = nullptr);
-  // What arrives next comes from another block of the cluster, and orders as SharedMemory::PublishAll says.
-  void ComeFromAnotherBlock(uint32_t offset);
+  // What arrives next comes from another block of the cluster, `from`, and orders as SharedMemory::PublishAll says.
+  // `cause`: what that block had done by then; null: all that it has done so far.
+  void ComeFromAnotherBlock(uint32_t offset, Block& from, const Past* cause);
   // False: more arrivals than the phase waits for.
   bool Arrive(uint32_t offset, uint32_t count, bool drops, Warp* warp, const Past* cause = nullptr);
   // The present phase waits for one more arrival (cp.async.mbarrier.arrive without .noinc).

@@ -32,13 +32,8 @@ struct Facts {
 class AsyncStore : public AsyncWork {
  public:
   AsyncStore(const Facts& facts, Block& into, uint32_t offset, const uint8_t* value, uint32_t barrier, Past cause,
-             bool from_here)
-      : facts_(facts),
-        into_(into),
-        offset_(offset),
-        barrier_(barrier),
-        cause_(std::move(cause)),
-        from_here_(from_here) {
+             Block& asked_by)
+      : facts_(facts), into_(into), offset_(offset), barrier_(barrier), cause_(std::move(cause)), asked_by_(asked_by) {
     std::memcpy(value_, value, facts.access.bytes);
   }
 
@@ -59,8 +54,9 @@ class AsyncStore : public AsyncWork {
     into_.NoteChange();
     Mbarriers& barriers = signals.mbarriers();
     if (barriers.Check(barrier_) != Mbarriers::Trouble::kNone) return;
-    if (!from_here_) barriers.ComeFromAnotherBlock(barrier_);
-    barriers.Complete(barrier_, bytes, from_here_ ? &cause_ : nullptr);
+    const bool from_here = &asked_by_ == &into_;
+    if (!from_here) barriers.ComeFromAnotherBlock(barrier_, asked_by_, &cause_);
+    barriers.Complete(barrier_, bytes, from_here ? &cause_ : nullptr);
   }
 
  private:
@@ -68,7 +64,7 @@ class AsyncStore : public AsyncWork {
   Block& into_;
   const uint32_t offset_, barrier_;
   const Past cause_;
-  const bool from_here_;
+  Block& asked_by_;
   uint8_t value_[kMostBytes];
 };
 
@@ -99,10 +95,10 @@ bool StartOne(Warp& warp, const Inst& inst, const Facts& facts, const Lanes& lan
     if (!facts.reduction && from_here) {
       NoteCopy(warp, inst, lane, lanes.at[lane], nullptr, nullptr, value, facts.access.bytes);
     }
-    if (from_here) into.shared().Publish(warp.index(), cause);
+    warp.block().shared().Publish(warp.index(), cause);
   }
   if (into.mbarriers().Defer(barrier.offset, std::make_unique<AsyncStore>(facts, into, offset, value, barrier.offset,
-                                                                          std::move(cause), from_here))) {
+                                                                          std::move(cause), warp.block()))) {
     return true;
   }
   warp.Fail(absl::UnimplementedError("emulator lacks room for so many stores that signal one mbarrier"));

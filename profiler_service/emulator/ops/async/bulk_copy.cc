@@ -266,7 +266,7 @@ bool Request::StartLoadInto(Block& into, const BarrierPlace& barrier, const std:
   Block& own = warp_.block();
   auto load = std::make_unique<BulkLoad>(transfer, into, own, barrier.offset);
   if (warp_.checked()) load->Begin(warp_);
-  if (warp_.checked() && barrier.block == &own) own.shared().Publish(warp_.index(), transfer->cause);
+  if (warp_.checked()) own.shared().Publish(warp_.index(), transfer->cause);
   if (barrier.block->mbarriers().Defer(barrier.offset, std::move(load))) return true;
   warp_.Fail(absl::UnimplementedError("emulator lacks room for so many copies that signal one mbarrier"));
   return false;

@@ -66,7 +66,7 @@ void BulkLoad::Finish(Block& signals) {
   Mbarriers& barriers = signals.mbarriers();
   if (barriers.Check(barrier_) != Mbarriers::Trouble::kNone) return;
   const bool from_here = &asked_by_ == &signals;
-  if (!from_here) barriers.ComeFromAnotherBlock(barrier_);
+  if (!from_here) barriers.ComeFromAnotherBlock(barrier_, asked_by_, &transfer_->cause);
   barriers.Complete(barrier_, transfer_->bytes, from_here ? &transfer_->cause : nullptr);
 }
 

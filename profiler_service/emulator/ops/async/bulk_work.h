@@ -75,7 +75,7 @@ struct BulkTransfer {
 class BulkLoad : public AsyncWork {
  public:
   // `barrier`: an offset in the shared memory of the block that finishes it. `asked_by`: whose warp asked.
-  BulkLoad(std::shared_ptr<const BulkTransfer> transfer, Block& into, const Block& asked_by, uint32_t barrier)
+  BulkLoad(std::shared_ptr<const BulkTransfer> transfer, Block& into, Block& asked_by, uint32_t barrier)
       : transfer_(std::move(transfer)), into_(into), asked_by_(asked_by), barrier_(barrier) {}
   // Checked launches: from now on these bytes may change at any time.
   void Begin(Warp& warp) const;
@@ -86,7 +86,7 @@ class BulkLoad : public AsyncWork {
 
   std::shared_ptr<const BulkTransfer> transfer_;
   Block& into_;
-  const Block& asked_by_;
+  Block& asked_by_;
   const uint32_t barrier_;
 };
 

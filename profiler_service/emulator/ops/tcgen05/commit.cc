@@ -27,7 +27,7 @@ class Commit : public AsyncWork {
   void Finish(Block& block) override {
     TensorUnit::Of(issuer_).Finish(thread_, count_);
     if (block.mbarriers().Check(offset_) != Mbarriers::Trouble::kNone) return;
-    if (&issuer_ != &block) block.mbarriers().ComeFromAnotherBlock(offset_);
+    if (&issuer_ != &block) block.mbarriers().ComeFromAnotherBlock(offset_, issuer_, nullptr);
     block.mbarriers().Arrive(offset_, 1, false, nullptr, &cause_);
   }
 

@@ -18,7 +18,7 @@
 #include "profiler_service/emulator/ops/tensor/wgmma_groups.h"
 
 // wgmma.mma_async (PTX ISA 9.0, 9.7.15): four warps multiply 64 x K by K x N; each of them holds 16 rows of the result,
-// and works them out by itself. Results are there at once. Numerics: see product.h.
+// and works them out by itself. Results are there at once (WgmmaGroups). Numerics: see product.h.
 namespace sassay::emulator {
 namespace {
 
@@ -64,6 +64,7 @@ class Multiplication {
   const Operand* sources_;
   TensorProduct& product_ = TensorProduct::OfThread();
   WgmmaGroups* groups_ = nullptr;  // checked launches
+  bool notes_ = true;              // of the operand at hand: what all four warps read one of them notes
   std::vector<uint32_t> pieces_;   // checked launches: what the operand at hand is read from
 };
 
@@ -71,7 +72,7 @@ const uint8_t* Multiplication::Piece(uint32_t address) {
   SharedMemory& shared = warp_.block().shared();
   const uint32_t offset = address - kSharedBase;
   if (address >= kSharedBase && offset + kPiece <= shared.size()) {
-    if (groups_ != nullptr) groups_->NoteRead(warp_, inst_, offset), pieces_.push_back(offset);
+    if (groups_ != nullptr && notes_) groups_->NoteRead(warp_, inst_, offset), pieces_.push_back(offset);
     return shared.data() + offset;
   }
   static constexpr uint8_t kZeros[kPiece] = {};
@@ -231,6 +232,7 @@ bool Multiplication::Run() {
                          TensorProduct::kMostK, 1)) {
     return false;
   }
+  notes_ = groups_ != nullptr && groups_->AsksFirst(warp_);
   if (!integer) {
     if (!ReadB()) return false;
   } else if (!ReadShared('B', Uniform(b_descriptor()), facts_.b_mn_major, 0, facts_.n, facts_.negate_b, nullptr,
@@ -258,14 +260,13 @@ Flow Fence(Warp& warp, const Inst&) {
 
 Flow Commit(Warp& warp, const Inst&) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
-  if (warp.checked()) warp.block().Extension<WgmmaGroups>().Commit(warp);
+  warp.block().Extension<WgmmaGroups>().Commit(warp);
   return Flow::kNext;
 }
 
 Flow Wait(Warp& warp, const Inst& inst) {
   if (!warp.Gathered(~0u)) return Flow::kBlocked;
-  if (warp.checked()) warp.block().Extension<WgmmaGroups>().Wait(warp, inst.a);
-  return Flow::kNext;
+  return warp.block().Extension<WgmmaGroups>().Wait(warp, inst.a) ? Flow::kNext : warp.WaitForUnit();
 }
 
 // ---- decoding ----

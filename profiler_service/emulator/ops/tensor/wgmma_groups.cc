@@ -1,5 +1,6 @@
 #include "profiler_service/emulator/ops/tensor/wgmma_groups.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "profiler_service/emulator/exec/access.h"
@@ -10,6 +11,13 @@ namespace {
 constexpr uint32_t kPiece = 16;
 
 }  // namespace
+
+bool WgmmaGroups::AsksFirst(const Warp& warp) {
+  uint32_t& most = products_[warp.index() / kWarpgroup];
+  if (++Of(warp).products <= most) return false;
+  most = Of(warp).products;
+  return true;
+}
 
 void WgmmaGroups::NoteRead(Warp& warp, const Inst& inst, uint32_t offset) {
   NoteUnitRead(warp, inst, 0, warp.block(), offset, kPiece);
@@ -31,20 +39,45 @@ void WgmmaGroups::CheckFence(Warp& warp, const Inst& inst) {
 
 void WgmmaGroups::Commit(Warp& warp) {
   Groups& groups = Of(warp);
-  groups.pending.push_back(std::exchange(groups.open, {}));
   ++groups.committed;
+  warp.block().WakeUnits();
+  if (!warp.checked()) return;
+  groups.pending.push_back(std::exchange(groups.open, {}));
+  warp.block().shared().Publish(warp.index(), asked_[warp.index() / kWarpgroup]);
   if (groups.pending.size() > kMost) EndOldest(warp, groups);
 }
 
-void WgmmaGroups::EndOldest(Warp& warp, Groups& groups) {
-  for (const Read& read : groups.pending.front()) NoteUnitReadEnd(warp, *read.inst, 0, read.offset, kPiece);
+void WgmmaGroups::EndOldest(Warp& waiting, Groups& groups) {
+  for (const Read& read : groups.pending.front()) NoteUnitReadEnd(waiting, *read.inst, 0, read.offset, kPiece);
   groups.pending.pop_front();
 }
 
-void WgmmaGroups::Wait(Warp& warp, size_t stay) {
+bool WgmmaGroups::Wait(Warp& warp, uint32_t stay) {
   Groups& groups = Of(warp);
-  while (groups.pending.size() > stay) EndOldest(warp, groups);
-  warp.EndRegisters(AsyncUnit::kWgmma, groups.committed - static_cast<uint32_t>(groups.pending.size()));
+  const auto& warps = warp.block().warps();
+  const uint32_t over = groups.committed - std::min(groups.committed, stay);
+  const uint32_t first = warp.index() / kWarpgroup * kWarpgroup;
+  const uint32_t end = std::min(first + kWarpgroup, warp.block().warp_count());
+  groups.waits = false;
+  for (uint32_t other = first; other < end; ++other) {
+    groups.waits |= groups_[other].committed < over && !warps[other]->done();
+  }
+  if (groups.waits) return false;
+  if (!warp.checked()) return true;
+  SharedMemory& shared = warp.block().shared();
+  Past& asked = asked_[warp.index() / kWarpgroup];
+  shared.Observe(warp.index(), asked);
+  for (uint32_t other = first; other < end; ++other) {
+    Groups& its = groups_[other];
+    while (!its.pending.empty() && its.committed - its.pending.size() < over) EndOldest(warp, its);
+  }
+  shared.Publish(warp.index(), asked);
+  warp.EndRegisters(AsyncUnit::kWgmma, over);
+  return true;
+}
+
+std::string WgmmaGroups::Waiting(uint32_t warp) const {
+  return groups_[warp].waits ? "waiting for products that another warp of its warpgroup has not asked for" : "";
 }
 
 }  // namespace sassay::emulator
