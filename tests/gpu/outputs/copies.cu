@@ -1,6 +1,6 @@
-// y = x by every means of Hopper that moves bytes: rows 0 to 127 by TMA through a swizzled tile, 128 to 191 by plain bulk
-// copies, 192 to 255 from block to block of a cluster (by TMA to both, by a bulk copy to the neighbour, by ordinary stores).
-// Workload: copy_r256_c512.
+// y = x by every means of Hopper that moves bytes: rows 0 to 127 by TMA through a swizzled tile, 128 to 191 by plain
+// bulk copies, 192 to 255 from block to block of a cluster (by TMA to both, by a bulk copy to the neighbour, by
+// ordinary stores). Workload: copy_r256_c512.
 #include <sassay/ptx/mbarrier.cuh>
 #include <sassay/ptx/tma.cuh>
 
@@ -95,7 +95,8 @@ __global__ void __cluster_dims__(2, 1, 1) Neighbours(const __grid_constant__ CUt
 
 extern "C" void run(const int32_t* x, int32_t* y, cudaStream_t stream) {
   const auto map = [](const int32_t* base, int64_t columns, Swizzle swizzle) {
-    return make_tensor_map(CU_TENSOR_MAP_DATA_TYPE_INT32, base, {kColumns, 256}, {kColumns * 4}, {columns, 32}, swizzle);
+    return make_tensor_map(CU_TENSOR_MAP_DATA_TYPE_INT32, base, {kColumns, 256}, {kColumns * 4}, {columns, 32},
+                           swizzle);
   };
   Tiles<<<dim3(16, 4), 128, sizeof(Shared) + 1024, stream>>>(map(x, 32, Swizzle::b128), map(y, 16, Swizzle::b64));
   Rows<<<32, 128, sizeof(Shared) + 1024, stream>>>(x, y);

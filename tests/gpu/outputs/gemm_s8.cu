@@ -45,5 +45,6 @@ extern "C" void run(const int8_t* a, const int8_t* b, int32_t* c, cudaStream_t s
     return make_tensor_map(CU_TENSOR_MAP_DATA_TYPE_UINT8, base, {kK, rows}, {kK}, {kDepth, box}, Swizzle::b128);
   };
   cudaFuncSetAttribute(Gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared) + 1024);
-  Gemm<<<dim3(kN / kTileN, kM / kTileM), 128, sizeof(Shared) + 1024, stream>>>(map(a, kM, kTileM), map(b, kN, kTileN), c);
+  Gemm<<<dim3(kN / kTileN, kM / kTileM), 128, sizeof(Shared) + 1024, stream>>>(map(a, kM, kTileM), map(b, kN, kTileN),
+                                                                               c);
 }
