@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "agent/batch/corrections.h"
 #include "agent/compile/sources.h"
 #include "agent/models/answer.h"
 #include "agent/rollout/policy.h"
@@ -339,7 +340,7 @@ void Batch::Counted(Job& job, uint64_t* number) {
 
 void Batch::Finish(uint64_t order, const v1::BatchRecord* record) {
   absl::MutexLock lock(&mutex_);
-  if (record != nullptr) Count(*record);
+  if (record != nullptr) CountRecord(*record, progress_.counts);
   if (!options_.keep_order) {
     if (record != nullptr) Emit(*record);
     return;
@@ -359,19 +360,6 @@ void Batch::Emit(const v1::BatchRecord& record) {
   if (input_ != nullptr) input_->Stop();
   parts_.judge.Close();
   for (const auto& [id, job] : live_) job->stopper.Stop();
-}
-
-void Batch::Count(const v1::BatchRecord& record) {
-  v1::BatchSummary& counts = progress_.counts;
-  if (record.has_failure()) {
-    record.failure().exit_status() == kExitUsage ? counts.set_unusable(counts.unusable() + 1)
-                                                 : counts.set_not_judged(counts.not_judged() + 1);
-  } else if (record.has_verdict() && !IsAboutCandidate(record.verdict())) {
-    counts.set_not_judged(counts.not_judged() + 1);
-  } else {
-    record.verdict().status() == v1::VERDICT_STATUS_CORRECT ? counts.set_correct(counts.correct() + 1)
-                                                            : counts.set_at_fault(counts.at_fault() + 1);
-  }
 }
 
 }  // namespace sassay::agent

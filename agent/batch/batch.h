@@ -106,7 +106,6 @@ class Batch {
   // The record of the item with that place, or nothing for one that has none.
   void Finish(uint64_t order, const v1::BatchRecord* record) ABSL_LOCKS_EXCLUDED(mutex_);
   void Emit(const v1::BatchRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Count(const v1::BatchRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Counted(Job& job, uint64_t* number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool interrupted() const ABSL_LOCKS_EXCLUDED(mutex_);
 

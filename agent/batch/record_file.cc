@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/match.h"
@@ -23,6 +24,11 @@ using Json = nlohmann::json;
 std::string TextOf(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+uint64_t NumberOf(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
 }
 
 // Verdicts that say nothing about the candidate are asked for again.
@@ -86,6 +92,11 @@ absl::Status RecordFile::Take(absl::string_view untrusted_line, uint64_t line) {
   Known& known = known_[{TextOf(record, "id"), TextOf(record, "item_sha256")}];
   if (!request_id.empty()) ++known.attempts;
   known.judged = IsJudged(record);
+  if (known.judged && record.contains("verdict")) {
+    const Json& verdict = record["verdict"];
+    NoteVerdict(TextOf(verdict, "submission_id"), NumberOf(verdict, "attempt"), TextOf(verdict, "decided_at"),
+                {TextOf(record, "id"), TextOf(record, "item_sha256")});
+  }
   known.correct = known.judged && record.contains("verdict") && TextOf(record["verdict"], "status") == "CORRECT";
   return absl::OkStatus();
 }
@@ -93,6 +104,22 @@ absl::Status RecordFile::Take(absl::string_view untrusted_line, uint64_t line) {
 const RecordFile::Known* RecordFile::Find(const std::string& id, const std::string& item_sha256) const {
   const auto found = known_.find({id, item_sha256});
   return found == known_.end() ? nullptr : &found->second;
+}
+
+void RecordFile::NoteVerdict(const std::string& submission_id, uint64_t attempt, const std::string& decided_at,
+                             const Item& item) {
+  item_of_[{submission_id, attempt}] = item;
+  absl::Time decided;
+  if (absl::ParseTime(absl::RFC3339_full, decided_at, &decided, nullptr)) oldest_ = std::min(oldest_, decided);
+}
+
+void RecordFile::Exclude(const v1::Event& exclusion) {
+  const auto found = item_of_.find({exclusion.submission_id(), exclusion.excluded().attempt()});
+  if (found == item_of_.end()) return;
+  Known& known = known_[found->second];
+  if (!known.judged) return;  // told twice
+  known.judged = known.correct = false;
+  if (exclusion.excluded().rerun() && known.attempts > 0) --known.attempts;
 }
 
 absl::Status RecordFile::Append(const v1::BatchRecord& record) {

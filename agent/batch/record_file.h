@@ -11,8 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "common/base/fd.h"
 #include "sassay/v1/agent.pb.h"
+#include "sassay/v1/events.pb.h"
 
 namespace sassay::agent {
 
@@ -37,6 +39,11 @@ class RecordFile {
 
   // Null if there is no record of this item with this content.
   const Known* Find(const std::string& id, const std::string& item_sha256) const;
+  // A verdict that was excluded after its record was written counts no more: its item is judged again, or, where the
+  // service has run it again by itself, asked for under the same request id. Not while others call Find.
+  void Exclude(const v1::Event& exclusion);
+  // When the oldest verdict was decided; the infinite future if there is none.
+  absl::Time oldest() const { return oldest_; }
   // What request ids of this batch begin with; of a file that was empty it is drawn.
   const std::string& batch_id() const { return batch_id_; }
   absl::Status Append(const v1::BatchRecord& record);
@@ -45,12 +52,16 @@ class RecordFile {
   RecordFile(std::filesystem::path path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
   absl::Status Read();
   absl::Status Take(absl::string_view untrusted_line, uint64_t line);
+  using Item = std::pair<std::string, std::string>;  // id and content
+  void NoteVerdict(const std::string& submission_id, uint64_t attempt, const std::string& decided_at, const Item& item);
 
   const std::filesystem::path path_;
   const UniqueFd file_;
   uint64_t bytes_ = 0;
   std::string batch_id_;
-  std::map<std::pair<std::string, std::string>, Known> known_;  // by id and content
+  std::map<Item, Known> known_;
+  std::map<std::pair<std::string, uint64_t>, Item> item_of_;  // by submission and attempt
+  absl::Time oldest_ = absl::InfiniteFuture();
 };
 
 // "batch-" and 128 random bits in hex.

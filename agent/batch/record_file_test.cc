@@ -89,5 +89,37 @@ TEST_F(RecordFileTest, TwoProcessesDoNotWriteOneFile) {
   EXPECT_TRUE(absl::IsFailedPrecondition(RecordFile::Open(path_).status()));
 }
 
+TEST_F(RecordFileTest, WhatWasExcludedSinceIsJudgedAgain) {
+  {
+    const auto file = *RecordFile::Open(path_);
+    for (const char* id : {"again", "once more", "other"}) {
+      v1::BatchRecord record = Record(id, v1::VERDICT_STATUS_CORRECT, file->batch_id());
+      record.mutable_verdict()->set_submission_id(absl::StrCat("sub-", id));
+      record.mutable_verdict()->set_attempt(2);
+      record.mutable_verdict()->mutable_decided_at()->set_seconds(1'800'000'000);
+      ASSERT_TRUE(file->Append(record).ok());
+    }
+  }
+  const auto file = *RecordFile::Open(path_);
+  EXPECT_EQ(absl::ToUnixSeconds(file->oldest()), 1'800'000'000);
+  v1::Event event;
+  const auto exclude = [&](const char* submission, uint32_t attempt, bool rerun) {
+    event.set_submission_id(submission);
+    event.mutable_excluded()->set_attempt(attempt);
+    event.mutable_excluded()->set_rerun(rerun);
+    file->Exclude(event);
+    file->Exclude(event);
+  };
+  exclude("sub-again", 2, true);
+  exclude("sub-once more", 2, false);
+  exclude("sub-other", 1, true);
+  exclude("somebody else's", 2, true);
+  EXPECT_FALSE(file->Find("again", "abc")->judged);
+  EXPECT_EQ(file->Find("again", "abc")->attempts, 0u) << "the service runs it again under the same request id";
+  EXPECT_FALSE(file->Find("once more", "abc")->judged);
+  EXPECT_EQ(file->Find("once more", "abc")->attempts, 1u);
+  EXPECT_TRUE(file->Find("other", "abc")->judged) << "an attempt before the one that was written";
+}
+
 }  // namespace
 }  // namespace sassay::agent

@@ -1,10 +1,16 @@
 #include "agent/build/toolchain.h"
 
+#include "common/base/status_macros.h"
+#include "common/toolchain/releases.h"
+
 namespace sassay::agent {
 
 absl::StatusOr<Toolchain> FindConfiguredToolchain(const Settings& settings) {
   ToolchainSearch search;
   search.cuda_home = settings.Text("cuda_home");
+  if (const std::string& release = settings.Text("cuda"); !release.empty()) {
+    ASSIGN_OR_RETURN(search.cuda_home, HomeOfRelease(release, search.cuda_home));
+  }
   return FindToolchain(search);
 }
 

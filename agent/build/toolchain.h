@@ -12,7 +12,7 @@
 
 namespace sassay::agent {
 
-// The toolkit of the `cuda_home` setting, or the first one found.
+// The toolkit of the `cuda_home` and `cuda` settings, or the first one found.
 absl::StatusOr<Toolchain> FindConfiguredToolchain(const Settings& settings);
 
 // The `cache_dir` setting, $XDG_CACHE_HOME/sassay or ~/.cache/sassay; empty if there is no home either.

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "agent/compile/cache/cache_key.h"
 #include "agent/compile/cache/compile_cache.h"
@@ -20,6 +21,7 @@
 #include "agent/knowledge/ptx_headers.h"
 #include "common/base/status_macros.h"
 #include "common/sass/disassembly.h"
+#include "common/toolchain/library_versions.h"
 #include "common/toolchain/ptxas.h"
 
 namespace sassay {
@@ -44,6 +46,35 @@ absl::Status CheckDefine(const std::string& define) {
 bool IncludesTvmFfi(const CompileRequest& request) {
   return std::any_of(request.sources.begin(), request.sources.end(),
                      [](const auto& source) { return absl::StrContains(source.content(), "<tvm/ffi/"); });
+}
+
+// Whose host code the recording runtime answers (agent/capture/runtime). CUDA 11 has other symbols; what comes after 13
+// is not known.
+constexpr const char* kCapturedReleases[] = {"12", "13"};
+
+// The release whose tools know an architecture first: release notes of CUDA 12.0 (PTX ISA 8.0) and 12.8.
+struct FirstRelease {
+  const char* arch;
+  const char* release;
+};
+constexpr FirstRelease kFirstReleases[] = {{"sm_90a", "12.0"}, {"sm_100a", "12.8"}};
+
+absl::Status CheckToolkit(const std::string& arch, const std::string& version) {
+  const bool captured =
+      std::any_of(std::begin(kCapturedReleases), std::end(kCapturedReleases),
+                  [&](const char* release) { return absl::StartsWith(version, absl::StrCat(release, ".")); });
+  if (!captured) {
+    return absl::FailedPreconditionError(absl::StrCat("candidates of CUDA ", version, " cannot be captured: CUDA ",
+                                                      absl::StrJoin(kCapturedReleases, " and "),
+                                                      " can. Name a toolkit of those with --cuda or --cuda-home"));
+  }
+  for (const auto& [known, release] : kFirstReleases) {
+    if (arch != known || !IsLaterVersion(release, version)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("CUDA ", version, " does not know ", arch, "; CUDA ", release,
+                                                      " is the first that does. Name a newer toolkit with --cuda or "
+                                                      "--cuda-home"));
+  }
+  return absl::OkStatus();
 }
 
 // Missing tools and headers are the machine's trouble, not the candidate's.
@@ -72,7 +103,8 @@ absl::Status CheckRequest(const CompileRequest& request, const Toolchain& toolch
       return absl::InvalidArgumentError(absl::StrCat("include folder ", folder, ": expected an absolute path"));
     if (!std::filesystem::is_directory(folder)) return absl::NotFoundError(absl::StrCat("no include folder ", folder));
   }
-  return CheckMachine(request, toolchain);
+  RETURN_IF_ERROR(CheckMachine(request, toolchain));
+  return CheckToolkit(request.arch, toolchain.version);
 }
 
 // One compilation from beginning to end.

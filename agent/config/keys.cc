@@ -42,6 +42,7 @@ constexpr Key kKeys[] = {
     {"connect_deadline", kDuration, "30s", "", false, true, "how long a connection to a model's server may take"},
     {"context", kChoice, "full", "full|latest|best", false, true,
      "which earlier turns a model is shown: all, the last one, or the best one and the last one"},
+    {"cuda", kText, "", "", false, false, "release of the CUDA toolkit, where several are installed: 12.8", "RELEASE"},
     {"cuda_home", kPath, "", "", false, false,
      "CUDA toolkit; default $CUDA_HOME, /usr/local/cuda, .venv/cuda here or above, PATH, Python's packages", "DIR"},
     {"definitions", kPathList, "", "", false, true, "folders with workload definitions of your own"},

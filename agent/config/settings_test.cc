@@ -94,8 +94,8 @@ TEST_F(SettingsTest, WrongValueNamesWhatIsExpected) {
 }
 
 TEST_F(SettingsTest, ProjectFileMayNotTouchCredentialsTheirReceiverOrTheSandbox) {
-  for (const char* key :
-       {"token", "token_file", "service", "ca_file", "allow_unsandboxed", "cuda_home", "insecure", "cert_file"}) {
+  for (const char* key : {"token", "token_file", "service", "ca_file", "allow_unsandboxed", "cuda", "cuda_home",
+                          "insecure", "cert_file"}) {
     WriteProject(std::string(R"({")") + key + R"(": "true"})");
     EXPECT_THAT(Error(), HasSubstr("must not come from a project file")) << key;
   }

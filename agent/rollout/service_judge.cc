@@ -185,6 +185,7 @@ absl::StatusOr<Judgement> ServiceJudge::Submit(const JudgeJob& job, BuiltBundle 
   request.set_request_id(job.request_id);
   request.set_workload(job.workload->name());
   request.set_bundle_sha256(BundleDigest(built.bytes));
+  RETURN_IF_ERROR(CheckDriversFor(built.bytes, request, options_.devices));
   RETURN_IF_ERROR(listener.on_built(Describe(job, built, request.bundle_sha256())));
   built.bundle.Clear();
   listener.on_step("waiting to submit");

@@ -25,6 +25,8 @@ struct ServiceJudgeOptions {
   v1::ProfileRequest request;
   // Larger bundles are the candidate's fault; what the service accepts.
   uint64_t max_bundle_bytes = 0;
+  // What the service has: a bundle for newer drivers than any of these is not uploaded. Empty: nothing is known.
+  google::protobuf::RepeatedPtrField<v1::DeviceCapability> devices;
   RetryPolicy retry;
   // What else is captured, for the sanitizer (ShapesForSanitizers).
   std::function<std::vector<v1::Workload>(const v1::Workload&)> welcome = [](const v1::Workload&) {

@@ -2,21 +2,57 @@
 
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "agent/submit/rpc_error.h"
 #include "common/base/status_macros.h"
+#include "common/bundle/bundle.h"
+#include "common/toolchain/bundle_target.h"
+#include "common/toolchain/cuda_drivers.h"
 
 namespace sassay::agent {
+namespace {
 
-absl::StatusOr<v1::GetCapabilitiesResponse> GetCapabilities(Connection& connection, absl::Duration timeout) {
+// Understands ProfileRequest.max_age and .fresh.
+constexpr uint32_t kReuseProtocol = 2;
+
+}  // namespace
+
+absl::StatusOr<v1::GetCapabilitiesResponse> GetCapabilities(Connection& connection, absl::Duration timeout,
+                                                            Stopper* stopper) {
   v1::GetCapabilitiesResponse response;
-  const grpc::Status status = connection.stub().GetCapabilities(connection.NewContext(timeout).get(), {}, &response);
+  const auto context = connection.NewContext(timeout);
+  std::optional<Stopper::Scope> scope;
+  if (stopper != nullptr) scope.emplace(*stopper, *context);
+  const grpc::Status status = connection.stub().GetCapabilities(context.get(), {}, &response);
   RETURN_IF_ERROR(FromGrpc(status, "ask for capabilities", connection.service()));
   return response;
+}
+
+Peer PeerOf(const v1::GetCapabilitiesResponse& capabilities) {
+  return {std::max(1u, capabilities.protocol()), capabilities.sassay_version()};
+}
+
+absl::StatusOr<v1::GetCapabilitiesResponse> GetCapabilitiesFor(Connection& connection,
+                                                               const v1::ProfileRequest& request, Stopper* stopper) {
+  ASSIGN_OR_RETURN(v1::GetCapabilitiesResponse capabilities, GetCapabilities(connection, kCallTimeout, stopper));
+  const Peer service = PeerOf(capabilities);
+  RETURN_IF_ERROR(CheckService(service, kOldestService, "mini-ptx-agent"));
+  if (request.has_max_age()) RETURN_IF_ERROR(CheckService(service, kReuseProtocol, "--max-age"));
+  if (request.fresh()) RETURN_IF_ERROR(CheckService(service, kReuseProtocol, "--fresh"));
+  return capabilities;
+}
+
+absl::Status CheckDriversFor(absl::string_view bundle_bytes, const v1::ProfileRequest& request,
+                             const google::protobuf::RepeatedPtrField<v1::DeviceCapability>& devices) {
+  const absl::StatusOr<BundleTarget> target = PeekTarget(bundle_bytes);
+  if (!target.ok()) return absl::OkStatus();
+  return CheckDrivers(target->toolkit_version, target->arch, request.gpu_model(), devices);
 }
 
 absl::StatusOr<v1::ListWorkloadsResponse> ListWorkloads(Connection& connection) {

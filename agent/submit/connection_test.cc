@@ -130,5 +130,23 @@ TEST(IsLoopbackTest, KnowsThisMachine) {
   EXPECT_FALSE(IsLoopback("gpu.example.com:50051"));
 }
 
+TEST_F(ConnectionTest, AnOlderServiceIsAskedForNothingThatItWouldPassOver) {
+  FakeProfiler service;
+  service.protocol = 0;
+  const auto connection = *Connection::Open(service.Options());
+  v1::ProfileRequest request;
+  EXPECT_TRUE(GetCapabilitiesFor(*connection, request).ok()) << "one version back is asked";
+  request.set_fresh(true);
+  const absl::Status refused = GetCapabilitiesFor(*connection, request).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the service (Sassay fake, protocol 1)"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--fresh needs protocol 2"));
+  request.set_fresh(false);
+  request.mutable_max_age()->set_seconds(60);
+  EXPECT_FALSE(GetCapabilitiesFor(*connection, request).ok());
+  service.protocol = kProtocol;
+  EXPECT_TRUE(GetCapabilitiesFor(*connection, request).ok());
+}
+
 }  // namespace
 }  // namespace sassay::agent

@@ -57,6 +57,7 @@ grpc::Status FakeProfiler::GetCapabilities(grpc::ServerContext* context, const v
   if (const grpc::Status status = Authenticate(context); !status.ok()) return status;
   response->set_sassay_version("fake");
   response->set_rules_version("fake");
+  response->set_protocol(protocol);
   v1::DeviceCapability& device = *response->add_devices();
   device.set_kind("emulated");
   device.set_model("emulated sm_90a");

@@ -13,6 +13,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "agent/submit/connection.h"
+#include "common/rpc/protocol.h"
 #include "sassay/v1/profiler.grpc.pb.h"
 
 namespace sassay::agent {
@@ -29,6 +30,8 @@ class FakeProfiler final : public v1::Profiler::Service {
 
   // The token every call must carry; empty: none.
   std::string token;
+  // What it says that it speaks; 0 of the versions before that.
+  uint32_t protocol = kProtocol;
   // Every submission lives these events; the last should be a verdict, or what settles or excludes it, and is marked.
   std::vector<v1::Event> script;
   // The stream breaks before the event with this index, each value once, in order.

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/protocol.h"
 
 namespace sassay {
 namespace {
@@ -135,6 +136,7 @@ absl::StatusOr<SecureChannel> SecureChannel::Open(const ConnectionOptions& optio
 
 std::unique_ptr<grpc::ClientContext> SecureChannel::NewContext(absl::Duration timeout) const {
   auto context = std::make_unique<grpc::ClientContext>();
+  Introduce(*context);
   if (!token_.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", token_));
   if (timeout < absl::InfiniteDuration()) context->set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   return context;

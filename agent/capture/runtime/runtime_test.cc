@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "agent/capture/record/record.pb.h"
+#include "agent/capture/runtime/api/device_properties_12.h"
 #include "agent/capture/runtime/memory.h"
 #include "agent/capture/runtime/session.h"
 #include "agent/capture/runtime/tensor_map.h"
@@ -49,6 +51,29 @@ TEST_F(Library, ExportsEveryFunctionOfBothRuntimes) {
 }
 
 TEST_F(Library, HasCudartsSymbolVersion) { EXPECT_NE(dlvsym(library_, "cudaMalloc", "libcudart.so.13"), nullptr); }
+
+// Offsets that gcc gives for driver_types.h of CUDA 12.4 and of 12.8.
+TEST(DeviceProperties, OfCuda12LieWhereItsHeadersHaveThem) {
+  EXPECT_EQ(sizeof(DeviceProperties12), 1032u);
+  EXPECT_EQ(offsetof(DeviceProperties12, totalGlobalMem), 288u);
+  EXPECT_EQ(offsetof(DeviceProperties12, regsPerBlock), 304u);
+  EXPECT_EQ(offsetof(DeviceProperties12, maxThreadsDim), 324u);
+  EXPECT_EQ(offsetof(DeviceProperties12, maxGridSize), 336u);
+  EXPECT_EQ(offsetof(DeviceProperties12, totalConstMem), 352u);
+  EXPECT_EQ(offsetof(DeviceProperties12, major), 360u);
+  EXPECT_EQ(offsetof(DeviceProperties12, multiProcessorCount), 388u);
+  EXPECT_EQ(offsetof(DeviceProperties12, concurrentKernels), 576u);
+  EXPECT_EQ(offsetof(DeviceProperties12, asyncEngineCount), 600u);
+  EXPECT_EQ(offsetof(DeviceProperties12, l2CacheSize), 616u);
+  EXPECT_EQ(offsetof(DeviceProperties12, streamPrioritiesSupported), 628u);
+  EXPECT_EQ(offsetof(DeviceProperties12, sharedMemPerMultiprocessor), 640u);
+  EXPECT_EQ(offsetof(DeviceProperties12, cooperativeLaunch), 688u);
+  EXPECT_EQ(offsetof(DeviceProperties12, sharedMemPerBlockOptin), 696u);
+  EXPECT_EQ(offsetof(DeviceProperties12, maxBlocksPerMultiProcessor), 712u);
+  EXPECT_EQ(offsetof(DeviceProperties12, reservedSharedMemPerBlock), 720u);
+  EXPECT_EQ(offsetof(DeviceProperties12, memoryPoolsSupported), 744u);
+  EXPECT_EQ(offsetof(DeviceProperties12, clusterLaunch), 772u);
+}
 
 TEST_F(Library, HidesItsOwnSymbols) {
   for (const char* name : {"seccomp_init", "ffi_call", "SassayRefuseFunction", "_ZN6sassay7capture7Session3GetEv"}) {

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "agent/batch/corrections.h"
 #include "agent/batch/hang_up_watch.h"
 #include "agent/batch/workload_finder.h"
 #include "agent/build/workload_names.h"
@@ -20,9 +22,11 @@
 #include "agent/rollout/service_judge.h"
 #include "agent/rollout/start/plan.h"
 #include "agent/submit/calls.h"
+#include "agent/submit/exclusion_stream.h"
 #include "agent/submit/from_settings.h"
 #include "agent/submit/interrupt.h"
 #include "agent/submit/rpc_error.h"
+#include "agent/submit/submission.h"
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
 #include "common/process/subprocess.h"
@@ -31,6 +35,9 @@ namespace sassay::agent {
 namespace {
 
 constexpr uint64_t kMaxConcurrency = 1024;
+
+// By how much the service's clock may be behind ours.
+constexpr absl::Duration kClockSlack = absl::Minutes(10);
 
 struct BatchArguments {
   std::string input = "-";
@@ -118,12 +125,17 @@ class Running {
     options.working_directory = session_.terminal().working_directory;
     options.retry = judging.retry;
     judging.cancelling = &leaving_;
+    const RetryPolicy retry = judging.retry;
     ServiceJudge judge(*builder, *connection, std::move(judging));
+    if (records_ != nullptr) HearOfEarlier(*connection);
+    Corrections corrections(CorrectionsBy(*connection, retry));
     BatchParts parts = {judge, [&](const std::string& name) { return workloads.Find(name); },
-                        [this](const v1::BatchRecord& record) { return Write(record); }, records_.get()};
+                        [&](const v1::BatchRecord& record) { return corrections.Emit(record); }, records_.get()};
     Batch batch(std::move(parts), std::move(options));
-    outcome_ = RunShown(batch);
+    corrections.Start();
+    outcome_ = RunShown(batch, corrections);
     v1::BatchSummary summary = batch.progress().counts;
+    corrections.Apply(summary);
     summary.set_path(arguments_.output);
     summary.set_state(outcome_.ok() ? "finished" : "interrupted");
     return summary;
@@ -145,19 +157,47 @@ class Running {
   // A wrong address or a refused token is said once, and not for each item.
   absl::StatusOr<ServiceJudgeOptions> JudgeOptions(Connection& connection) const {
     const Settings& settings = session_.settings();
-    ASSIGN_OR_RETURN(const v1::GetCapabilitiesResponse capabilities, GetCapabilities(connection));
-    RETURN_IF_ERROR(CheckArch(capabilities, settings.Text("arch")));
     ServiceJudgeOptions options;
+    ASSIGN_OR_RETURN(options.request, MakeRequest(settings, "", v1::PRIORITY_BATCH));
+    ASSIGN_OR_RETURN(const v1::GetCapabilitiesResponse capabilities, GetCapabilitiesFor(connection, options.request));
+    RETURN_IF_ERROR(CheckArch(capabilities, settings.Text("arch")));
+    options.devices = capabilities.devices();
     options.builds = std::max(1u, std::thread::hardware_concurrency());
     options.submissions = arguments_.concurrency;
     options.max_bundle_bytes = capabilities.max_blob_bytes();
     options.retry = RetryPolicyFrom(settings);
-    ASSIGN_OR_RETURN(options.request, MakeRequest(settings, "", v1::PRIORITY_BATCH));
     ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(settings));
     options.welcome = [settings, catalog](const v1::Workload& workload) {
       return ShapesForSanitizers(settings, catalog, workload);
     };
     return options;
+  }
+
+  // What was excluded since an earlier run wrote it is judged again.
+  void HearOfEarlier(Connection& connection) {
+    if (records_->oldest() == absl::InfiniteFuture()) return;
+    Stopper none;
+    const absl::Status heard = ReadExclusions(connection, records_->oldest() - kClockSlack, none,
+                                              [this](const v1::Event& event) { records_->Exclude(event); });
+    if (!heard.ok()) session_.progress().Note(std::string(heard.message()));
+  }
+
+  CorrectionParts CorrectionsBy(Connection& connection, const RetryPolicy& retry) {
+    using OnEvent = CorrectionParts::OnEvent;
+    const auto note = [this](absl::string_view line) { session_.progress().Note(line); };
+    CorrectionParts parts;
+    parts.watch = [&connection, retry, note](Stopper& stopper, const OnEvent& on_event) {
+      WatchExclusions(connection, absl::Now() - kClockSlack, retry, stopper, on_event, note);
+    };
+    parts.past = [&connection](absl::Time from, Stopper& stopper, const OnEvent& on_event) {
+      return ReadExclusions(connection, from, stopper, on_event);
+    };
+    parts.follow = [&connection, retry](const std::string& submission_id, Stopper& stopper) {
+      return Submission(connection, retry, stopper, {}).Attach(submission_id);
+    };
+    parts.write = [this](const v1::BatchRecord& record) { return Write(record); };
+    parts.note = note;
+    return parts;
   }
 
   absl::Status Write(const v1::BatchRecord& record) {
@@ -167,12 +207,13 @@ class Running {
     return absl::UnavailableError("standard output cannot be written; is the disk full, or the reader gone?");
   }
 
-  absl::Status RunShown(Batch& batch) {
+  absl::Status RunShown(Batch& batch, Corrections& corrections) {
     LineReader reader(input_.valid() ? input_.get() : STDIN_FILENO);
     const InterruptHandler interrupts([&](int times) {
       session_.progress().Note(times == 1 ? "stopping and cancelling what is under way; Ctrl-C again leaves at once"
                                           : "leaving");
       if (times > 1) leaving_.Stop();
+      corrections.Stop();
       batch.Interrupt();  // first, so that nobody takes a killed compiler for a failure
       CancelEveryRun();
     });
@@ -180,12 +221,15 @@ class Running {
     if (records_ == nullptr && session_.terminal().out == &std::cout) {
       signal(SIGPIPE, SIG_IGN);
       reader_left = std::make_unique<HangUpWatch>(STDOUT_FILENO, [&] {
+        corrections.Stop();
         batch.Interrupt();
         CancelEveryRun();
       });
     }
     const Ticker ticker(session_, batch);
-    return batch.Run(reader);
+    const absl::Status outcome = batch.Run(reader);
+    if (outcome.ok()) corrections.Finish();
+    return outcome;
   }
 
   Session& session_;
@@ -242,12 +286,11 @@ void AddBatchCommand(CLI::App& root, Invocation& invocation) {
       ->type_name("N");
   command->add_flag("--keep-order", arguments->keep_order,
                     "records in the order of the input; default: as they are decided");
-  AddSettingFlags(
-      *command, invocation,
-      {"workload",    "stages",           "sanitize",         "baseline",           "diagnose",  "priority",
-       "gpu_model",   "queue_deadline",   "run_deadline",     "reconnect_deadline", "arch",      "abi",
-       "profile",     "definitions",      "device",           "device_table",       "cuda_home", "cache_dir",
-       "triton_venv", "compile_deadline", "allow_unsandboxed"});
+  AddSettingFlags(*command, invocation,
+                  {"workload",  "stages",         "sanitize",         "baseline",           "diagnose", "priority",
+                   "gpu_model", "queue_deadline", "run_deadline",     "reconnect_deadline", "arch",     "abi",
+                   "profile",   "definitions",    "device",           "device_table",       "cuda",     "cuda_home",
+                   "cache_dir", "triton_venv",    "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -17,6 +17,7 @@
 #include "agent/cli/session.h"
 #include "agent/render/text.h"
 #include "agent/rollout/service_judge.h"
+#include "agent/submit/calls.h"
 #include "agent/submit/from_settings.h"
 #include "agent/submit/interrupt.h"
 #include "agent/submit/rpc_error.h"
@@ -126,6 +127,8 @@ class Running {
     ASSIGN_OR_RETURN(options.request, MakeRequest(settings, ""));
     options.request.clear_stages();
     options.request.add_stages(v1::STAGE_TIMING);
+    ASSIGN_OR_RETURN(const auto capabilities, GetCapabilitiesFor(connection, options.request));
+    options.devices = capabilities.devices();
     Stopper leaving, stopper;
     options.cancelling = &leaving;
     ServiceJudge judge(connection, std::move(options));
@@ -216,7 +219,7 @@ void AddBenchCommand(CLI::App& root, Invocation& invocation) {
   command->add_option("--junit", arguments->junit, "write the result as JUnit's XML, too")->type_name("FILE");
   AddSettingFlags(*command, invocation,
                   {"workload", "gpu_model", "priority", "queue_deadline", "run_deadline", "reconnect_deadline", "arch",
-                   "abi", "profile", "definitions", "device", "device_table", "cuda_home", "cache_dir",
+                   "abi", "profile", "definitions", "device", "device_table", "cuda", "cuda_home", "cache_dir",
                    "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(

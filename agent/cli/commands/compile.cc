@@ -103,7 +103,7 @@ void AddCompileCommand(CLI::App& root, Invocation& invocation) {
                    "file to write, - for standard output; default: the first source's name with .bundle, here")
       ->type_name("FILE");
   AddSettingFlags(*command, invocation,
-                  {"workload", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda_home",
+                  {"workload", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda", "cuda_home",
                    "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(

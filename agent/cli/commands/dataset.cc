@@ -17,6 +17,7 @@
 #include "agent/render/text.h"
 #include "agent/rollout/policy.h"
 #include "agent/rollout/service_judge.h"
+#include "agent/submit/calls.h"
 #include "agent/submit/from_settings.h"
 #include "agent/submit/interrupt.h"
 #include "agent/submit/rpc_error.h"
@@ -94,6 +95,8 @@ class RepairJudge {
     options.max_bundle_bytes = BundleLimits().max_bytes;
     options.retry = RetryPolicyFrom(session.settings());
     ASSIGN_OR_RETURN(options.request, MakeRequest(session.settings(), "", v1::PRIORITY_BATCH));
+    ASSIGN_OR_RETURN(const auto capabilities, GetCapabilitiesFor(*judge->connection_, options.request));
+    options.devices = capabilities.devices();
     judge->judge_ = std::make_unique<ServiceJudge>(*judge->builder_, *judge->connection_, std::move(options));
     return judge;
   }
@@ -317,7 +320,7 @@ void AddDatasetCommand(CLI::App& root, Invocation& invocation) {
   AddSettingFlags(
       *command, invocation,
       {"endpoint", "provider", "api_key_file", "model_ca_file", "temperature", "max_tokens", "reasoning_effort",
-       "parallel", "arch", "definitions", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
+       "parallel", "arch", "definitions", "cuda", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -45,7 +45,7 @@ void AddInspectCommand(CLI::App& root, Invocation& invocation) {
       "Examples:\n  mini-ptx-agent inspect kernel.bundle\n  mini-ptx-agent inspect kernel.bundle --json | jq "
       ".plans[0].steady");
   AddCommonFlags(*command, invocation);
-  AddSettingFlags(*command, invocation, {"cuda_home"});
+  AddSettingFlags(*command, invocation, {"cuda", "cuda_home"});
   command->callback(
       [&invocation, path] { invocation.action = [path](Session& session) { return Inspect(session, *path); }; });
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "agent/build/toolchain.h"
 #include "agent/build/workload_names.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/session.h"
@@ -26,6 +27,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/process/subprocess.h"
+#include "common/toolchain/cuda_drivers.h"
 
 namespace sassay::agent {
 namespace {
@@ -100,10 +102,12 @@ absl::Status MakeFolder(Beginning& beginning) {
 
 // A wrong address, a refused token, a service for other GPUs or a workload that it does not know is said before
 // anything is paid for.
-absl::StatusOr<uint64_t> CheckService(Connection& connection, const std::string& arch,
-                                      const std::vector<v1::Workload>& workloads) {
-  ASSIGN_OR_RETURN(const v1::GetCapabilitiesResponse capabilities, GetCapabilities(connection));
+absl::StatusOr<v1::GetCapabilitiesResponse> CheckService(Connection& connection, const v1::ProfileRequest& request,
+                                                         const std::string& toolkit, const std::string& arch,
+                                                         const std::vector<v1::Workload>& workloads) {
+  ASSIGN_OR_RETURN(v1::GetCapabilitiesResponse capabilities, GetCapabilitiesFor(connection, request));
   RETURN_IF_ERROR(CheckArch(capabilities, arch));
+  RETURN_IF_ERROR(CheckDrivers(toolkit, arch, request.gpu_model(), capabilities.devices()));
   for (const v1::Workload& workload : workloads) {
     ASSIGN_OR_RETURN(const v1::Workload theirs, GetWorkload(connection, workload.name()));
     if (theirs.definition_sha256() == workload.definition_sha256()) continue;
@@ -111,7 +115,7 @@ absl::StatusOr<uint64_t> CheckService(Connection& connection, const std::string&
         absl::StrCat("the service knows another definition of ", workload.definition(),
                      " than this agent. Give both the same --definitions, or bring both to one version."));
   }
-  return capabilities.max_blob_bytes();
+  return capabilities;
 }
 
 absl::StatusOr<ServiceJudgeOptions> JudgeOptions(const Beginning& beginning) {
@@ -163,7 +167,12 @@ class Running {
     ASSIGN_OR_RETURN(ServiceJudgeOptions judging, JudgeOptions(beginning_));
     ASSIGN_OR_RETURN(const auto notes, NotesFrom(settings));
     ASSIGN_OR_RETURN(const auto connection, Connection::Open(ConnectionFrom(settings)));
-    ASSIGN_OR_RETURN(judging.max_bundle_bytes, CheckService(*connection, settings.Text("arch"), beginning_.workloads));
+    ASSIGN_OR_RETURN(const Toolchain toolchain, FindConfiguredToolchain(settings));
+    ASSIGN_OR_RETURN(
+        const v1::GetCapabilitiesResponse service,
+        CheckService(*connection, judging.request, toolchain.version, settings.Text("arch"), beginning_.workloads));
+    judging.max_bundle_bytes = service.max_blob_bytes();
+    judging.devices = service.devices();
     RETURN_IF_ERROR(MakeFolder(beginning_));
     const v1::RunManifest& manifest = beginning_.folder->manifest();
     Spending spending(manifest.token_budget(), manifest.money_budget_usd());
@@ -290,6 +299,7 @@ void AddRunCommand(CLI::App& root, Invocation& invocation) {
                    "definitions",
                    "device",
                    "device_table",
+                   "cuda",
                    "cuda_home",
                    "cache_dir",
                    "triton_venv",

@@ -60,7 +60,8 @@ int SubmitBuilt(Session& session, const SubmitArguments& arguments, const BuiltB
 // A bundle is compiled and captured already: an option for that would be passed over without a word.
 absl::Status NoBuildOptions(const Session& session, const CandidateArguments& candidate) {
   std::string option = !candidate.defines.empty() ? "-D" : !candidate.include_directories.empty() ? "-I" : "";
-  for (const char* key : {"arch", "abi", "profile", "device", "device_table", "cuda_home", "compile_deadline"}) {
+  for (const char* key :
+       {"arch", "abi", "profile", "device", "device_table", "cuda", "cuda_home", "compile_deadline"}) {
     const std::string& origin = session.settings().Origin(key);
     if (option.empty() && absl::StartsWith(origin, "flag ")) option = origin.substr(5);
   }
@@ -131,12 +132,11 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
                     "leave as soon as the submission is durable; prints its id for attach and cancel");
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
-  AddSettingFlags(
-      *command, invocation,
-      {"workload",  "stages",           "sanitize",         "baseline",     "diagnose",           "artifacts",
-       "priority",  "gpu_model",        "queue_deadline",   "run_deadline", "reconnect_deadline", "arch",
-       "abi",       "profile",          "definitions",      "device",       "device_table",       "cuda_home",
-       "cache_dir", "compile_deadline", "allow_unsandboxed"});
+  AddSettingFlags(*command, invocation,
+                  {"workload",  "stages",    "sanitize",         "baseline",         "diagnose",           "artifacts",
+                   "priority",  "gpu_model", "queue_deadline",   "run_deadline",     "reconnect_deadline", "arch",
+                   "abi",       "profile",   "definitions",      "device",           "device_table",       "cuda",
+                   "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

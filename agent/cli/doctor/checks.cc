@@ -112,7 +112,10 @@ v1::Check CheckService(const Session& session) {
   if (!connection.ok()) return lacking(connection.status());
   const absl::StatusOr<v1::GetCapabilitiesResponse> capabilities = GetCapabilities(**connection, kServiceTimeout);
   if (!capabilities.ok()) return lacking(capabilities.status());
-  return Ok("service", absl::StrCat((*connection)->service(), ", sassay ", capabilities->sassay_version(), ", rules ",
+  if (const absl::Status status = sassay::CheckService(PeerOf(*capabilities), kOldestService, "it"); !status.ok())
+    return lacking(status);
+  return Ok("service", absl::StrCat((*connection)->service(), ", ", Describe(PeerOf(*capabilities)),
+                                    " (this agent: ", Describe(ThisProcess()), "), rules ",
                                     capabilities->rules_version(), ", ", DevicesText(*capabilities)));
 }
 

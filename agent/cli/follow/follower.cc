@@ -62,7 +62,11 @@ SubmissionListener Follower::Listener() {
 }
 
 bool Follower::Prepare(absl::string_view bundle_bytes, const v1::ProfileRequest& request, int& exit_status) {
-  if (const absl::Status status = UploadBundle(bundle_bytes, request.bundle_sha256()); !status.ok()) {
+  const absl::StatusOr<v1::GetCapabilitiesResponse> service = GetCapabilitiesFor(*connection_, request, &stopper_);
+  absl::Status status = service.status();
+  if (status.ok()) status = CheckDriversFor(bundle_bytes, request, service->devices());
+  if (status.ok()) status = UploadBundle(bundle_bytes, request.bundle_sha256());
+  if (!status.ok()) {
     exit_status = session_.Fail(LeftStatus(status));
     return false;
   }

@@ -191,6 +191,7 @@ TEST_F(PlanTest, AFolderHasNoOtherSettingsThanThoseOfItsRecord) {
   v1::RunManifest manifest = *Manifest();
   for (const auto& [name, value] : std::map<std::string, std::string>{{"allow_unsandboxed", "true"},
                                                                       {"api_key_file", "/home/me/.ssh/id_ed25519"},
+                                                                      {"cuda", "66.6"},
                                                                       {"cuda_home", "/tmp/evil"},
                                                                       {"insecure_endpoint", "true"},
                                                                       {"service", "evil.example:1"},
@@ -200,7 +201,8 @@ TEST_F(PlanTest, AFolderHasNoOtherSettingsThanThoseOfItsRecord) {
   flags_ = {};
   const auto settings = SettingsOf(manifest, Resolve(), {}, directory_.path());
   ASSERT_TRUE(settings.ok()) << settings.status();
-  for (const char* name : {"allow_unsandboxed", "api_key_file", "cuda_home", "insecure_endpoint", "service", "token"})
+  for (const char* name :
+       {"allow_unsandboxed", "api_key_file", "cuda", "cuda_home", "insecure_endpoint", "service", "token"})
     EXPECT_EQ(settings->Origin(name), "default") << name;
 }
 

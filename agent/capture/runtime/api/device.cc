@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/capture/runtime/api/device_properties_12.h"
 #include "agent/capture/runtime/operations.h"
 #include "agent/capture/runtime/session.h"
 
@@ -29,7 +30,8 @@ void AssumeProperties() {
   }
 }
 
-void FillLimits(cudaDeviceProp& p) {
+template <typename Properties>
+void FillLimits(Properties& p) {
   p.sharedMemPerBlock = AsSize(cudaDevAttrMaxSharedMemoryPerBlock);
   p.sharedMemPerBlockOptin = AsSize(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   p.sharedMemPerMultiprocessor = AsSize(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
@@ -46,7 +48,8 @@ void FillLimits(cudaDeviceProp& p) {
   }
 }
 
-void FillMemory(cudaDeviceProp& p) {
+template <typename Properties>
+void FillMemory(Properties& p) {
   p.totalGlobalMem = Session::Get().task().device_memory_bytes;
   p.totalConstMem = AsSize(cudaDevAttrTotalConstantMemory);
   p.memPitch = AsSize(cudaDevAttrMaxPitch);
@@ -56,6 +59,28 @@ void FillMemory(cudaDeviceProp& p) {
   p.accessPolicyMaxWindowSize = AsInt(cudaDevAttrMaxAccessPolicyWindowSize);
   p.unifiedAddressing = 1;
   p.memoryPoolsSupported = AsInt(cudaDevAttrMemoryPoolsSupported);
+}
+
+template <typename Properties>
+cudaError_t FillProperties(Properties* properties, int device) {
+  ApiScope scope("cudaGetDeviceProperties");
+  if (device != 0) return static_cast<cudaError_t>(scope.Return(capture::kInvalidDevice));
+  std::memset(properties, 0, sizeof *properties);
+  const std::string& model = Session::Get().task().device_model;
+  std::memcpy(properties->name, model.data(), std::min(model.size(), sizeof properties->name - 1));
+  properties->major = AsInt(cudaDevAttrComputeCapabilityMajor);
+  properties->minor = AsInt(cudaDevAttrComputeCapabilityMinor);
+  properties->multiProcessorCount = AsInt(cudaDevAttrMultiProcessorCount);
+  properties->cooperativeLaunch = AsInt(cudaDevAttrCooperativeLaunch);
+  properties->clusterLaunch = AsInt(cudaDevAttrClusterLaunch);
+  properties->concurrentKernels = 1;
+  properties->streamPrioritiesSupported = 1;
+  properties->asyncEngineCount = AsInt(cudaDevAttrAsyncEngineCount);
+  properties->ECCEnabled = 1;
+  FillLimits(*properties);
+  FillMemory(*properties);
+  AssumeProperties();
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -88,24 +113,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  ApiScope scope("cudaGetDeviceProperties");
-  if (device != 0) return static_cast<cudaError_t>(scope.Return(capture::kInvalidDevice));
-  std::memset(properties, 0, sizeof *properties);
-  const std::string& model = Session::Get().task().device_model;
-  std::memcpy(properties->name, model.data(), std::min(model.size(), sizeof properties->name - 1));
-  properties->major = AsInt(cudaDevAttrComputeCapabilityMajor);
-  properties->minor = AsInt(cudaDevAttrComputeCapabilityMinor);
-  properties->multiProcessorCount = AsInt(cudaDevAttrMultiProcessorCount);
-  properties->cooperativeLaunch = AsInt(cudaDevAttrCooperativeLaunch);
-  properties->clusterLaunch = AsInt(cudaDevAttrClusterLaunch);
-  properties->concurrentKernels = 1;
-  properties->streamPrioritiesSupported = 1;
-  properties->asyncEngineCount = AsInt(cudaDevAttrAsyncEngineCount);
-  properties->ECCEnabled = 1;
-  FillLimits(*properties);
-  FillMemory(*properties);
-  AssumeProperties();
-  return cudaSuccess;
+  return FillProperties(properties, device);
+}
+
+// What CUDA 12's headers call it.
+cudaError_t cudaGetDeviceProperties_v2(capture::DeviceProperties12* properties, int device) {
+  return FillProperties(properties, device);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
