@@ -12,8 +12,10 @@ build_packages=(
   libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev prometheus-cpp-dev
   libsqlite3-dev libpq-dev libcurl4-openssl-dev libseccomp-dev libdw-dev libffi-dev libssl-dev libpugixml-dev libcsv-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  bubblewrap binutils openssl patchelf jq
+  bubblewrap binutils openssl patchelf jq mmdebstrap
 )
+# Archives for the agent, which is linked as one file.
+build_packages+=(libnghttp2-dev libidn2-dev libunistring-dev libpsl-dev libzstd-dev libbrotli-dev libc-ares-dev libre2-dev liblzma-dev libbz2-dev zlib1g-dev libelf-dev)
 # The server is for the tests of the store that a cluster shares. Its package would make a database and start it with the machine.
 server_packages=(postgresql-15)
 # CUDA parts for machines without a toolkit, from PyPI, pinned to the driver generation of the lab (13.0).
@@ -94,6 +96,9 @@ nghttpx=
 [[ -x .venv/nghttpx/nghttpx ]] || command -v nghttpx >/dev/null || nghttpx=missing
 slurm=
 [[ -x .venv/slurm/slurmd ]] || slurm=missing
+# Made by root alone, like the test that enters them.
+roots=
+[[ $(id -u) -ne 0 || -d .venv/roots/trixie-g++ ]] || roots=missing
 
 if [[ ${1:-} == --check ]]; then
   packages+=("${servers[@]}")
@@ -102,7 +107,8 @@ if [[ ${1:-} == --check ]]; then
   [[ -z $prometheus ]] || echo "missing in .venv: prometheus"
   [[ -z $nghttpx ]] || echo "missing in .venv: nghttpx"
   [[ -z $slurm ]] || echo "missing in .venv: slurm"
-  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 && -z $prometheus && -z $nghttpx && -z $slurm ]]
+  [[ -z $roots ]] || echo "missing in .venv: roots, bare Debian 12 and 13 for a test"
+  [[ ${#packages[@]} -eq 0 && ${#wheels[@]} -eq 0 && -z $prometheus && -z $nghttpx && -z $slurm && -z $roots ]]
   exit
 fi
 
@@ -179,4 +185,9 @@ if [[ -n $slurm ]]; then
     done
     mv -T .venv/slurm.new .venv/slurm
   fi
+fi
+if [[ -n $roots ]]; then
+  echo "making root folders of bare Debian in .venv (1.2 GB)" >&2
+  tests/deploy/bare_roots.sh --make .venv/roots >"$log" 2>&1 ||
+    echo "install_dependencies: no root folders ($(tail -1 "$log")); their test will be skipped" >&2
 fi

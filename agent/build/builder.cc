@@ -5,6 +5,7 @@
 #include "agent/build/local_verdict.h"
 #include "agent/build/toolchain.h"
 #include "agent/capture/plan/capture.h"
+#include "agent/carried/carried.h"
 #include "agent/interop/triton/build_triton.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -13,8 +14,12 @@
 namespace sassay::agent {
 namespace {
 
+// Where user namespaces are denied, Landlock holds compilers and host code; without it somebody must have said that
+// they may run all the same.
 std::optional<AllowUnsandboxed> UnsandboxedToken(const Settings& settings) {
-  if (!settings.Switch("allow_unsandboxed") || ProbeSandbox().Complete()) return {};
+  if (ProbeSandbox().Complete()) return {};
+  if (ProbeSandbox().landlock > 0) return AllowUnsandboxed{"user namespaces are denied", true};
+  if (!settings.Switch("allow_unsandboxed")) return {};
   return AllowUnsandboxed{absl::StrCat("allow_unsandboxed from ", settings.Origin("allow_unsandboxed"))};
 }
 
@@ -125,6 +130,7 @@ absl::StatusOr<std::unique_ptr<Builder>> Builder::Make(const Settings& settings,
   ASSIGN_OR_RETURN(compiler.toolchain, FindConfiguredToolchain(settings));
   compiler.timeout = settings.Duration("compile_deadline", compiler.timeout);
   compiler.cache_directory = CacheFolder(settings, environment);
+  ASSIGN_OR_RETURN(builder->programs_, UnpackCarried(compiler.cache_directory));
   compiler.unsandboxed = UnsandboxedToken(settings);
   builder->arch_ = settings.Text("arch");
   builder->abi_ = ParseAbi(settings.Text("abi"));
@@ -177,6 +183,7 @@ absl::StatusOr<BuildOutcome> Builder::Capture(const BuildInput& input, const Com
                                               const BuildListener& listener) const {
   const std::vector<v1::Workload>& workloads = input.workloads;
   capture::CaptureRequest request;
+  request.program_directory = programs_ / "bin";
   request.shared_object = compiled.shared_object;
   request.cubin = compiled.cubin;
   request.workloads = workloads;

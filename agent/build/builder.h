@@ -3,6 +3,7 @@
 #ifndef SASSAY_AGENT_BUILD_BUILDER_H_
 #define SASSAY_AGENT_BUILD_BUILDER_H_
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -86,6 +87,8 @@ class Builder {
   absl::StatusOr<BuildOutcome> BuildFromTriton(const BuildInput& input, const BuildListener& listener) const;
 
   CompilerOptions compiler_;
+  // With the programs of capture in bin/.
+  std::filesystem::path programs_;
   std::string arch_;
   v1::EntryAbi abi_ = v1::ENTRY_ABI_UNSPECIFIED;
   v1::CaptureProfile profile_ = v1::CAPTURE_PROFILE_STRICT;

@@ -9,11 +9,14 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "agent/build/toolchain.h"
+#include "agent/carried/carried.h"
 #include "agent/cli/commands/commands.h"
 #include "agent/cli/invocation.h"
 #include "agent/render/text.h"
 #include "agent/submit/rpc_error.h"
 #include "common/cli/usage_error.h"
+#include "common/sandbox/sandbox.h"
 
 namespace sassay::agent {
 namespace {
@@ -63,6 +66,10 @@ int RunAction(const Invocation& invocation, const Terminal& terminal) {
   if (!settings.ok()) return ReportFailure(terminal, invocation.json, settings.status(), "");
   for (const std::string& warning : settings->warnings())
     *terminal.err << "mini-ptx-agent: warning: " << Printable(warning) << "\n" << std::flush;
+  OfferBubblewrap([cache = CacheFolder(*settings, terminal.environment)] {
+    const absl::StatusOr<std::filesystem::path> carried = UnpackCarried(cache);
+    return carried.ok() ? (*carried / "libexec/bwrap").string() : std::string();
+  });
   Session session(terminal, *std::move(settings), invocation.json);
   const int exit_status = invocation.action(session);
   if (terminal.out->flush()) return exit_status;

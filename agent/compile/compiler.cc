@@ -232,7 +232,8 @@ class Run {
     candidate.compilation = std::move(compilation_);
     candidate.cubin = std::move(cubin_);
     candidate.ptx = std::move(ptx_);
-    if (options_.unsandboxed) candidate.unsandboxed_reason = options_.unsandboxed->reason;
+    if (options_.unsandboxed && !options_.unsandboxed->landlock)
+      candidate.unsandboxed_reason = options_.unsandboxed->reason;
     candidate.wall = Elapsed();
     return candidate;
   }

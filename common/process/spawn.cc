@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -27,9 +29,10 @@ namespace sassay::process_internal {
 namespace {
 
 // Steps of the child that can fail; the index travels back to the parent.
-enum Step : int { kDescriptors, kDirectory, kLimits, kPrivileges, kExec };
-constexpr const char* kStepNames[] = {"preparing its descriptors", "entering its working directory",
-                                      "setting its limits", "giving up privileges", "executing it"};
+enum Step : int { kDescriptors, kDirectory, kLimits, kPrivileges, kRestriction, kExec };
+constexpr const char* kStepNames[] = {
+    "preparing its descriptors", "entering its working directory", "setting its limits",
+    "giving up privileges",      "taking on Landlock and seccomp", "executing it"};
 
 struct Failure {
   int step = 0;
@@ -51,6 +54,8 @@ struct Plan {
   std::vector<std::pair<int, int>> fds;  // source, target
   std::vector<Limit> limits;
   bool no_new_privileges;
+  int landlock_rules;
+  sock_fprog filter;
   int signal_at_our_death;
   int lowest_free = 3;  // above every target
   int highest_open = 1024;
@@ -75,6 +80,9 @@ Plan MakePlan(const Command& command, const std::string& program, int null_fd, i
   }
   for (const auto& [resource, value] : command.rlimits) plan.limits.push_back({resource, {value, value}});
   plan.no_new_privileges = command.no_new_privileges;
+  plan.landlock_rules = command.landlock_rules;
+  plan.filter = {static_cast<unsigned short>(command.seccomp_program.size() / sizeof(sock_filter)),
+                 reinterpret_cast<sock_filter*>(const_cast<char*>(command.seccomp_program.data()))};
   plan.signal_at_our_death = command.signal_at_our_death;
   rlimit open_files;
   if (getrlimit(RLIMIT_NOFILE, &open_files) == 0) plan.highest_open = static_cast<int>(open_files.rlim_cur);
@@ -113,6 +121,10 @@ bool MapDescriptors(Plan& plan) {
     source = fcntl(source, F_DUPFD_CLOEXEC, plan.lowest_free);
     if (source < 0) return false;
   }
+  if (plan.landlock_rules >= 0) {
+    plan.landlock_rules = fcntl(plan.landlock_rules, F_DUPFD_CLOEXEC, plan.lowest_free);
+    if (plan.landlock_rules < 0) return false;
+  }
   CloseOnExecFrom(3, plan.highest_open);
   for (auto& [source, target] : plan.fds) {
     if (dup2(source, target) < 0) return false;
@@ -127,6 +139,12 @@ bool SetLimits(const Plan& plan) {
   return true;
 }
 
+bool Restrict(const Plan& plan) {
+  constexpr long kLandlockRestrictSelf = 446;
+  if (plan.landlock_rules >= 0 && syscall(kLandlockRestrictSelf, plan.landlock_rules, 0) != 0) return false;
+  return plan.filter.len == 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &plan.filter) == 0;
+}
+
 [[noreturn]] void RunChild(Plan& plan) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, plan.signal_at_our_death);
@@ -136,6 +154,7 @@ bool SetLimits(const Plan& plan) {
   if (plan.directory != nullptr && chdir(plan.directory) != 0) Fail(plan.failure_fd, kDirectory);
   if (!SetLimits(plan)) Fail(plan.failure_fd, kLimits);
   if (plan.no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) Fail(plan.failure_fd, kPrivileges);
+  if (!Restrict(plan)) Fail(plan.failure_fd, kRestriction);
   execve(plan.program, plan.argv.data(), plan.envp.data());
   Fail(plan.failure_fd, kExec);
 }

@@ -39,6 +39,10 @@ struct Command {
   std::vector<std::pair<int, uint64_t>> rlimits;
   // PR_SET_NO_NEW_PRIVS: no setuid program can raise the child.
   bool no_new_privileges = false;
+  // What the kernel refuses from then on, taken on last before exec; needs no_new_privileges. A ruleset of
+  // landlock_create_ruleset (-1: none), and a filter as struct sock_filter after struct sock_filter (empty: none).
+  int landlock_rules = -1;
+  std::string seccomp_program;
   // What the kernel sends to the child when we die (PDEATHSIG). Another one than SIGKILL is for a program that then
   // ends what it has started.
   int signal_at_our_death = SIGKILL;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -19,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/process/thread_stop.h"
+#include "common/sandbox/in_place.h"
 #include "common/sandbox/seccomp_filter.h"
 #include "common/sandbox/user_namespace.h"
 
@@ -35,13 +37,20 @@ struct Programs {
   std::string bubblewrap, prlimit, setpriv;
 };
 
+std::function<std::string()>& OfferedBubblewrap() {
+  static auto* offered = new std::function<std::string()>();
+  return *offered;
+}
+
 std::string FindBubblewrap() {
   std::error_code error;
   fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (fs::path place : {folder / "../libexec/sassay/bwrap", folder / "../libexec/bwrap", folder / "bwrap"}) {
     if (access(place.c_str(), X_OK) == 0) return fs::weakly_canonical(place).string();
   }
-  return FindProgram("bwrap").value_or("");
+  const absl::StatusOr<std::string> installed = FindProgram("bwrap");
+  if (installed.ok()) return *installed;
+  return OfferedBubblewrap() ? OfferedBubblewrap()() : "";
 }
 
 std::string FindSystemProgram(const std::string& name) {
@@ -279,7 +288,7 @@ absl::StatusOr<Command> Wrap(const Command& command, const SandboxPolicy& policy
   } else {
     Append(options, {"--unshare-user"});
   }
-  ASSIGN_OR_RETURN(auto filter, sandbox_internal::MakeSeccompFilter(policy.allow_personality));
+  ASSIGN_OR_RETURN(auto filter, sandbox_internal::MakeSeccompFilter({.allow_personality = policy.allow_personality}));
   Append(options, {"--seccomp", HandOver(wrapped, std::move(filter))});
   ASSIGN_OR_RETURN(auto file, OptionsFile(options));
   const std::string options_fd = HandOver(wrapped, std::move(file));
@@ -315,26 +324,54 @@ std::string ProbeFailure() {
   return absl::StrCat(DescribeExit(*report), ": ", absl::StripAsciiWhitespace(report->stderr_text));
 }
 
+// A number in /proc/sys; nothing where the kernel has no such switch.
+std::optional<int64_t> KernelSwitch(const std::string& name) {
+  int64_t value = 0;
+  std::ifstream file("/proc/sys/" + name);
+  return file >> value ? std::optional<int64_t>(value) : std::nullopt;
+}
+
+// For the first of the kernel's switches that stands in the way.
+std::string Remedy() {
+  const auto on = [](absl::string_view setting) {
+    return absl::StrCat("sudo sysctl -w ", setting, " (and `", setting,
+                        "` into /etc/sysctl.d/60-sassay.conf, to last)");
+  };
+  if (KernelSwitch("user/max_user_namespaces") == 0) return on("user.max_user_namespaces=15000");
+  if (KernelSwitch("kernel/unprivileged_userns_clone") == 0 && !IsRoot())
+    return on("kernel.unprivileged_userns_clone=1");
+  if (KernelSwitch("kernel/apparmor_restrict_unprivileged_userns") == 1 && !IsRoot()) {
+    return absl::StrCat("for bubblewrap alone: printf 'abi <abi/4.0>,\\nprofile sassay-bwrap ",
+                        FoundPrograms().bubblewrap,
+                        " flags=(unconfined) {\\n  userns,\\n}\\n' | sudo tee /etc/apparmor.d/sassay-bwrap && sudo "
+                        "apparmor_parser -r /etc/apparmor.d/sassay-bwrap; or for every program: ",
+                        on("kernel.apparmor_restrict_unprivileged_userns=0"));
+  }
+  return "in a container: docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined; "
+         "Kubernetes: "
+         "procMount: Unmasked and a seccompProfile that allows user namespaces";
+}
+
 SandboxSupport Probe() {
   SandboxSupport support;
   support.bubblewrap_path = FoundPrograms().bubblewrap;
   support.bubblewrap = !support.bubblewrap_path.empty();
   support.seccomp = access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0;
+  support.landlock = sandbox_internal::LandlockVersion();
   support.missing = MissingPrograms(FoundPrograms());
+  support.remedy = support.missing.empty() ? "" : "apt-get install bubblewrap util-linux";
   if (!support.missing.empty()) return support;
-  std::string failure = ProbeFailure();
+  const std::string failure = ProbeFailure();
   support.user_namespaces = failure.empty();
   if (failure.empty()) return support;
-  support.missing =
-      absl::StrCat("a sandbox does not start here (", failure, "). User namespaces and seccomp must be allowed: check ",
-                   "sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
-                   "kernel.apparmor_restrict_unprivileged_userns; ",
-                   "in a container, its seccomp profile, and that nothing in its /proc is hidden ",
-                   "(docker: systempaths=unconfined; Kubernetes: procMount: Unmasked)");
+  support.missing = absl::StrCat("a sandbox does not start here: user namespaces are denied (", failure, ")");
+  support.remedy = Remedy();
   return support;
 }
 
 }  // namespace
+
+void OfferBubblewrap(std::function<std::string()> find) { OfferedBubblewrap() = std::move(find); }
 
 const SandboxSupport& ProbeSandbox() {
   static const SandboxSupport* support = new SandboxSupport(Probe());
@@ -372,6 +409,7 @@ absl::StatusOr<Command> WrapWithoutSandbox(const Command& command, const Sandbox
   limit(RLIMIT_FSIZE, policy.file_bytes);
   limit(RLIMIT_NOFILE, policy.open_files);
   limit(RLIMIT_CPU, CpuSeconds(policy));
+  if (token.landlock) RETURN_IF_ERROR(sandbox_internal::HoldInPlace(policy, wrapped));
   return wrapped;
 }
 

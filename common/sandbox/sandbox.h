@@ -24,6 +24,7 @@
 #define SASSAY_COMMON_SANDBOX_SANDBOX_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,9 +61,12 @@ struct SandboxPolicy {
   bool mount_proc = true;
   // Allow personality (capture disables address randomisation).
   bool allow_personality = false;
+  // Ends processes that it has started itself, and needs kill and setpgid for that also where no namespace of processes
+  // keeps them inside (in_place.h).
+  bool sends_signals = false;
 };
 
-// What this machine offers. `missing` says in words what is not there and how to get it; empty if complete.
+// What this machine offers. `missing` says in words what is not there; empty if complete.
 struct SandboxSupport {
   bool bubblewrap = false;
   bool user_namespaces = false;
@@ -70,16 +74,25 @@ struct SandboxSupport {
   // The program used.
   std::string bubblewrap_path;
   std::string missing;
+  // What to type, as this machine's settings say; empty if complete.
+  std::string remedy;
+  // The version of Landlock that the kernel has; 0 for none.
+  int landlock = 0;
   bool Complete() const { return missing.empty(); }
 };
 
 // Probes once per process by starting a sandbox. bubblewrap is looked for beside our own binary (../libexec, then the
-// binary's folder; machines without the package carry it), then in PATH. Thread-safe.
+// binary's folder; machines without the package carry it), then in PATH, then where OfferBubblewrap says. Thread-safe.
 const SandboxSupport& ProbeSandbox();
+
+// A last place to look for bubblewrap; `find` answers a path, or nothing. To be called before the first ProbeSandbox.
+void OfferBubblewrap(std::function<std::string()> find);
 
 // Named token for going on without a sandbox; the only way to get an unsandboxed Command out of WrapWithoutSandbox.
 struct AllowUnsandboxed {
   std::string reason;  // shown in logs and verdict notes
+  // Landlock and seccomp hold the program (ProbeSandbox().landlock says whether they can).
+  bool landlock = false;
 };
 
 // Turns `command` into one that runs inside the sandbox, its argv, environment, working directory (default "/") and
@@ -97,7 +110,8 @@ absl::StatusOr<Command> WrapInSandbox(const Command& command, const SandboxPolic
 // nothing else.
 absl::Status SandboxFailure(const ExitReport& report);
 
-// Applies only rlimits and no-new-privileges; the policy's paths are not mapped.
+// The program runs in place, with our rights, and sees the host's paths: those of the policy are not mapped. It gets
+// rlimits and no-new-privileges; where the token says so, Landlock and seccomp, too (in_place.h says what they hold).
 absl::StatusOr<Command> WrapWithoutSandbox(const Command& command, const SandboxPolicy& policy, AllowUnsandboxed token);
 
 }  // namespace sassay

@@ -35,6 +35,23 @@ constexpr const char* kRefused[] = {
 
 constexpr int kAllowedFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 
+// What namespaces keep inside, and what Landlock does not see.
+constexpr const char* kRefusedInPlace[] = {"socket",        "chmod",          "fchmod",
+                                           "fchmodat",      "fchmodat2",      "chown",
+                                           "fchown",        "lchown",         "fchownat",
+                                           "utime",         "utimes",         "utimensat",
+                                           "futimesat",     "setxattr",       "lsetxattr",
+                                           "fsetxattr",     "removexattr",    "lremovexattr",
+                                           "fremovexattr",  "setxattrat",     "removexattrat",
+                                           "truncate",      "shmget",         "shmat",
+                                           "shmctl",        "msgget",         "msgsnd",
+                                           "msgrcv",        "msgctl",         "semget",
+                                           "semop",         "semtimedop",     "semctl",
+                                           "mq_open",       "mq_unlink",      "setpriority",
+                                           "ioprio_set",    "sched_setparam", "sched_setscheduler",
+                                           "sched_setattr", "migrate_pages",  "move_pages"};
+constexpr const char* kSignals[] = {"kill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"};
+
 struct FilterDeleter {
   void operator()(void* filter) const { seccomp_release(filter); }
 };
@@ -84,20 +101,34 @@ absl::Status RefuseTerminalInput(scmp_filter_ctx filter) {
   return absl::OkStatus();
 }
 
-absl::Status AddRules(scmp_filter_ctx filter, bool allow_personality) {
+absl::Status RefuseInPlace(scmp_filter_ctx filter, const SeccompOptions& options) {
+  for (const char* name : kRefusedInPlace) RETURN_IF_ERROR(Refuse(filter, name));
+  RETURN_IF_ERROR(RefuseIf(filter, SCMP_SYS(prlimit64), {0, SCMP_CMP_NE, 0, 0}, EPERM, "prlimit64"));
+  if (options.allow_signals) return absl::OkStatus();
+  for (const char* name : {"setsid", "setpgid"}) RETURN_IF_ERROR(Refuse(filter, name));
+  if (options.signals_stay_inside) return absl::OkStatus();
+  for (const char* name : kSignals) RETURN_IF_ERROR(Refuse(filter, name));
+  return absl::OkStatus();
+}
+
+absl::Status AddRules(scmp_filter_ctx filter, const SeccompOptions& options) {
   for (const char* name : kRefused) RETURN_IF_ERROR(Refuse(filter, name));
-  if (!allow_personality) RETURN_IF_ERROR(Refuse(filter, "personality"));
+  if (!options.allow_personality) RETURN_IF_ERROR(Refuse(filter, "personality"));
   RETURN_IF_ERROR(RefuseNewNamespaces(filter));
-  RETURN_IF_ERROR(RefuseSocketFamilies(filter));
+  if (options.in_place) {
+    RETURN_IF_ERROR(RefuseInPlace(filter, options));
+  } else {
+    RETURN_IF_ERROR(RefuseSocketFamilies(filter));
+  }
   return RefuseTerminalInput(filter);
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<UniqueFd>> MakeSeccompFilter(bool allow_personality) {
+absl::StatusOr<std::shared_ptr<UniqueFd>> MakeSeccompFilter(const SeccompOptions& options) {
   Filter filter(seccomp_init(SCMP_ACT_ALLOW));
   if (filter == nullptr) return absl::ResourceExhaustedError("libseccomp has no memory for a filter");
-  RETURN_IF_ERROR(AddRules(filter.get(), allow_personality));
+  RETURN_IF_ERROR(AddRules(filter.get(), options));
   auto file = std::make_shared<UniqueFd>(memfd_create("seccomp", MFD_CLOEXEC));
   if (!file->valid()) return absl::ErrnoToStatus(errno, "cannot make a memory file");
   RETURN_IF_ERROR(FromSeccomp(seccomp_export_bpf(filter.get(), file->get()), "the whole filter"));

@@ -29,3 +29,7 @@ find_library(SASSAY_SECCOMP_ARCHIVE libseccomp.a REQUIRED)
 find_library(SASSAY_FFI_ARCHIVE NAMES libffi_pic.a libffi.a REQUIRED)
 # Reads the candidate's debug information, for source lines.
 pkg_check_modules(libdw REQUIRED IMPORTED_TARGET libdw)
+
+# What makes the sandbox travels along, changed to find its libraries beside it.
+find_program(SASSAY_BUBBLEWRAP bwrap REQUIRED)
+find_program(SASSAY_PATCHELF patchelf REQUIRED)

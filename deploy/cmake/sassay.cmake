@@ -58,14 +58,17 @@ endfunction()
 add_custom_target(programs COMMENT "What is installed")
 add_custom_target(gpu_tests COMMENT "Tests labelled gpu")
 
-# sassay_binary(NAME SOURCES main.cc DEPS t …): an installed program in build/<preset>/bin.
+# sassay_binary(NAME SOURCES main.cc DEPS t … [COMPONENT c]): an installed program in build/<preset>/bin.
 function(sassay_binary name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "COMPONENT" "SOURCES;DEPS" ${ARGN})
+  if(NOT ARG_COMPONENT)
+    set(ARG_COMPONENT Unspecified)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE sassay_options ${ARG_DEPS})
   # An RPATH, unlike a RUNPATH, also serves the libraries that the program's libraries need: an installed folder travels.
   target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
-  install(TARGETS ${name} RUNTIME_DEPENDENCY_SET sassay RUNTIME DESTINATION bin)
+  install(TARGETS ${name} RUNTIME_DEPENDENCY_SET sassay RUNTIME DESTINATION bin COMPONENT ${ARG_COMPONENT})
   add_dependencies(programs ${name})
 endfunction()
 

@@ -19,10 +19,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
     ln -s g++-12 /usr/bin/g++ && ln -s gcc-12 /usr/bin/gcc && rm -rf /var/lib/apt/lists/*
 COPY --from=cuda /cuda /usr/local/cuda
 COPY --from=cuda /wheels/site/tvm_ffi /usr/local/lib/python3.11/dist-packages/tvm_ffi
-COPY build/package/bin/mini-ptx-agent build/package/bin/mini-ptx-capture-host build/package/bin/mini-ptx-capture-child /opt/sassay/bin/
-COPY build/package/libexec /opt/sassay/libexec
-COPY build/package/lib /opt/sassay/lib
-COPY build/package/share/sassay /opt/sassay/share/sassay
+COPY build/package/bin/mini-ptx-agent /opt/sassay/bin/
+COPY build/package/share/doc/sassay-agent /opt/sassay/share/doc/sassay-agent
 RUN groupadd --gid 10001 sassay && useradd --uid 10001 --gid sassay --create-home --shell /usr/sbin/nologin sassay && \
     install -d -o sassay -g sassay /work
 ENV PATH=/opt/sassay/bin:/usr/local/cuda/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -79,6 +79,7 @@ SandboxPolicy Policy(const Places& places) {
   policy.file_bytes = 16 << 20;
   policy.processes = 64;
   policy.allow_personality = true;
+  policy.sends_signals = true;
   return policy;
 }
 

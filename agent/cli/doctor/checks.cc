@@ -9,6 +9,7 @@
 #include "agent/build/toolchain.h"
 #include "agent/build/workload_names.h"
 #include "agent/capture/devices/device_table.h"
+#include "agent/carried/carried.h"
 #include "agent/interop/triton/installation.h"
 #include "agent/submit/calls.h"
 #include "common/sandbox/sandbox.h"
@@ -66,13 +67,19 @@ v1::Check CheckTriton(const Settings& settings) {
 
 v1::Check CheckSandbox(const Settings& settings) {
   const SandboxSupport& support = ProbeSandbox();
-  if (support.Complete()) return Ok("sandbox", "bubblewrap, user namespaces and seccomp work");
+  if (support.Complete()) return Ok("sandbox", absl::StrCat("namespaces and seccomp, by ", support.bubblewrap_path));
+  if (support.landlock > 0) {
+    return Lacking(
+        "sandbox", v1::Check::OPTIONAL_MISSING,
+        absl::StrCat("Landlock (version ", support.landlock, ") and seccomp; no namespaces: ", support.missing),
+        "compilers and host code are held, but see this machine's paths and process numbers", support.remedy);
+  }
   const bool allowed = settings.Switch("allow_unsandboxed");
-  return Lacking(
-      "sandbox", allowed ? v1::Check::OPTIONAL_MISSING : v1::Check::MISSING, support.missing,
-      allowed ? "candidates' host code runs with your rights (allow_unsandboxed is set)"
-              : "compiler and host code of candidates are not run",
-      "apt-get install bubblewrap; sysctl kernel.unprivileged_userns_clone=1; or --allow-unsandboxed at your own risk");
+  return Lacking("sandbox", allowed ? v1::Check::OPTIONAL_MISSING : v1::Check::MISSING,
+                 absl::StrCat("neither namespaces (", support.missing, ") nor Landlock (Linux 5.13 or newer has it)"),
+                 allowed ? "candidates' host code runs with your rights (allow_unsandboxed is set)"
+                         : "compiler and host code of candidates are not run",
+                 absl::StrCat(support.remedy, "; or --allow-unsandboxed at your own risk"));
 }
 
 v1::Check CheckWorkloads(const Settings& settings) {
@@ -127,17 +134,12 @@ v1::Check CheckGpu() {
                  "none is needed here; name a service with a GPU with --service");
 }
 
-// Capture starts programs that are installed beside this one.
-v1::Check CheckCapture() {
-  std::error_code error;
-  const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const auto& file : {bin / "mini-ptx-capture-host", bin / "mini-ptx-capture-child",
-                           bin.parent_path() / "lib/sassay-capture/libcudart.so.13"}) {
-    if (std::filesystem::exists(file, error)) continue;
-    return Lacking("capture", v1::Check::MISSING, absl::StrCat(file.string(), " is missing"),
-                   "host code cannot be captured", "bash deploy/build.sh release, or install the whole package");
-  }
-  return Ok("capture", absl::StrCat("recording runtime in ", (bin.parent_path() / "lib/sassay-capture").string()));
+// Capture starts programs that travel inside this one.
+v1::Check CheckCapture(const Session& session) {
+  const auto programs = UnpackCarried(CacheFolder(session.settings(), session.terminal().environment));
+  if (programs.ok()) return Ok("capture", absl::StrCat("its programs are unpacked in ", programs->string()));
+  return Lacking("capture", v1::Check::MISSING, std::string(programs.status().message()),
+                 "host code cannot be captured", "--cache-dir DIR, a folder of yours from which programs may run");
 }
 
 }  // namespace
@@ -147,7 +149,7 @@ v1::DoctorReport Examine(const Session& session) {
   CheckToolchain(session.settings(), report);
   *report.add_checks() = CheckTriton(session.settings());
   *report.add_checks() = CheckSandbox(session.settings());
-  *report.add_checks() = CheckCapture();
+  *report.add_checks() = CheckCapture(session);
   *report.add_checks() = CheckWorkloads(session.settings());
   *report.add_checks() = CheckCache(session);
   *report.add_checks() = CheckService(session);

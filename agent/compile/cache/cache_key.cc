@@ -74,7 +74,7 @@ std::string CompileCacheKey(const CompileRequest& request, const CompilerOptions
   for (const auto& folder : request.include_directories) AddFolder(key, folder);
   for (const auto& option : HostOptions()) key.Add(option);
   AddTools(key, options);
-  key.Add(options.unsandboxed ? "unsandboxed" : "sandboxed");
+  key.Add(!options.unsandboxed ? "sandboxed" : options.unsandboxed->landlock ? "in place" : "unsandboxed");
   return key.Finish();
 }
 

@@ -1,5 +1,7 @@
 #include "agent/models/http/transfer.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <utility>
 
@@ -31,6 +33,16 @@ curl_off_t PretransferTime(CURL* handle) {
   curl_off_t time = 0;
   curl_easy_getinfo(handle, CURLINFO_PRETRANSFER_TIME_T, &time);
   return time;
+}
+
+// Certificate authorities of the host, by where distributions keep them; libcurl knows Debian's place alone. Empty:
+// none.
+const char* AuthoritiesOfHost() {
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"}) {
+    if (access(file, R_OK) == 0) return file;
+  }
+  return "";
 }
 
 }  // namespace
@@ -73,7 +85,10 @@ void HttpTransfer::SetOptions(const HttpRequest& request, const std::string& ca_
   // What is for this machine alone, such as a key in plain text, does not go through another one.
   const absl::StatusOr<Endpoint> endpoint = ParseEndpoint(request.url);
   if (endpoint.ok() && endpoint->IsLoopback()) set(CURLOPT_NOPROXY, "*");
-  if (!ca_file.empty()) set(CURLOPT_CAINFO, ca_file.c_str());
+  const std::string authorities = ca_file.empty() ? AuthoritiesOfHost() : ca_file;
+  if (!authorities.empty()) set(CURLOPT_CAINFO, authorities.c_str());
+  // The agent carries no Kerberos (decision 0023).
+  set(CURLOPT_SOCKS5_AUTH, static_cast<long>(CURLAUTH_BASIC));
   set(CURLOPT_USERAGENT, "sassay/" SASSAY_VERSION);
   set(CURLOPT_CONNECTTIMEOUT_MS, Milliseconds(timeouts_.connect));
   set(CURLOPT_TIMEOUT_MS, Milliseconds(timeouts_.whole));

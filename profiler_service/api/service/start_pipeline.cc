@@ -37,6 +37,7 @@ absl::StatusOr<std::unique_ptr<pipeline::ServicePipeline>> StartPipeline(const S
   if (!ProbeSandbox().Complete()) {
     if (!options.allow_unsandboxed) {
       return absl::FailedPreconditionError(absl::StrCat("candidates cannot be sandboxed here: ", ProbeSandbox().missing,
+                                                        "; to mend it: ", ProbeSandbox().remedy,
                                                         "; --allow-unsandboxed goes on all the same"));
     }
     spdlog::warn("running candidates without a sandbox: {}", ProbeSandbox().missing);
