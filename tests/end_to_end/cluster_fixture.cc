@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/submit/submission.h"
@@ -19,16 +20,16 @@ namespace {
 using sassay::v1::Event;
 
 constexpr char kWorkload[] = "gemm_n256_k256/M=8";
-// Short, so that a test does not wait for half a minute until a dead node's work goes on elsewhere.
-constexpr char kLease[] = "6s";
+constexpr char kAnyPort[] = ":0";
 
 }  // namespace
 
 absl::Status Member::Start() {
   if (service_ != nullptr) earlier_logs_ += service_->Log();
   service_.reset();
-  ASSIGN_OR_RETURN(service_, Service::Start(state_, arguments_, address_));
-  if (address_ == kAnyPort) address_ = service_->address();  // clients read it meanwhile
+  ASSIGN_OR_RETURN(service_, Service::Start(state_, arguments_, where_));
+  // Once: clients read it meanwhile.
+  if (absl::EndsWith(where_.listen, kAnyPort)) where_.listen = service_->address();
   return absl::OkStatus();
 }
 
@@ -38,7 +39,7 @@ void Member::Continue() { kill(service_->pid(), SIGCONT); }
 
 std::string Member::Log() const { return absl::StrCat(earlier_logs_, service_ == nullptr ? "" : service_->Log()); }
 
-Cluster::Cluster(std::string store) : store_(std::move(store)) {
+Cluster::Cluster(std::string store, Network* network) : store_(std::move(store)), network_(network) {
   for (const auto& [name, role] : {std::pair("ann", "tenant"), std::pair("root", "admin"), std::pair("gpus", "node")}) {
     const absl::Status made = MakeToken(name, role);
     EXPECT_TRUE(made.ok()) << made;
@@ -53,12 +54,26 @@ absl::Status Cluster::MakeToken(const std::string& name, const std::string& role
   return WriteFileAtomically(TokenFile(name), report.stdout_text, 0600);
 }
 
+absl::StatusOr<std::unique_ptr<Member>> Cluster::NewMember(const std::string& name, std::vector<std::string> arguments,
+                                                           bool is_reached_by_others) {
+  Host host;
+  if (network_ != nullptr) {
+    ASSIGN_OR_RETURN(host, network_->AddHost());
+  }
+  const bool has_an_address = is_reached_by_others && !host.address.empty();
+  Placement where(absl::StrCat(has_an_address ? host.address : "127.0.0.1", kAnyPort));
+  where.inside = host.inside;
+  where.programs = programs_;
+  return std::make_unique<Member>(directory_.path() / name, std::move(arguments), std::move(where), std::move(host));
+}
+
 absl::StatusOr<Member*> Cluster::AddFrontEnd(const std::vector<std::string>& arguments) {
-  std::vector<std::string> all = {"--role", "frontend", "--token-file", TokenFile("all")};
+  std::vector<std::string> all = {"--role", "frontend", "--token-file", TokenFile("all"), "--insecure"};
   if (!store_.empty()) all.insert(all.end(), {"--store", store_});
   all.insert(all.end(), arguments.begin(), arguments.end());
-  const std::string state = directory_.path() / absl::StrCat("front_end", front_ends_.size());
-  front_ends_.push_back(std::make_unique<Member>(state, std::move(all)));
+  const std::string name = absl::StrCat("front_end", front_ends_.size());
+  ASSIGN_OR_RETURN(std::unique_ptr<Member> member, NewMember(name, std::move(all), /*is_reached_by_others=*/true));
+  front_ends_.push_back(std::move(member));
   RETURN_IF_ERROR(front_ends_.back()->Start());
   return front_ends_.back().get();
 }
@@ -67,10 +82,20 @@ absl::StatusOr<Member*> Cluster::AddNode(const std::vector<std::string>& argumen
   const std::string name = absl::StrCat("node", nodes_.size());
   const std::string join =
       absl::StrJoin(front_ends_, ",", [](std::string* out, const auto& each) { out->append(each->address()); });
-  std::vector<std::string> all = {"--role",          "node",    "--join", join,          "--join-token-file",
-                                  TokenFile("gpus"), "--lease", kLease,   "--node-name", name};
+  std::vector<std::string> all = {"--role",
+                                  "node",
+                                  "--join",
+                                  join,
+                                  "--join-insecure",
+                                  "--join-token-file",
+                                  TokenFile("gpus"),
+                                  "--lease",
+                                  absl::FormatDuration(kLease),
+                                  "--node-name",
+                                  name};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  nodes_.push_back(std::make_unique<Member>(directory_.path() / name, std::move(all)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Member> member, NewMember(name, std::move(all), /*is_reached_by_others=*/false));
+  nodes_.push_back(std::move(member));
   RETURN_IF_ERROR(nodes_.back()->Start());
   return nodes_.back().get();
 }
@@ -94,6 +119,7 @@ Turn Cluster::Play(const Candidate& candidate, const std::string& request_id, co
   Turn turn;
   const auto play = [&]() -> absl::Status {
     ConnectionOptions options;
+    options.insecure = true;
     options.token_file = TokenFile("ann");
     options.service = submit_at.address();
     ASSIGN_OR_RETURN(const auto connection, agent::Connection::Open(options));
@@ -142,6 +168,7 @@ Turn Cluster::Attach(const std::string& id, const Member& at) const {
   turn.id = id;
   const auto attach = [&]() -> absl::Status {
     ConnectionOptions options;
+    options.insecure = true;
     options.token_file = TokenFile("ann");
     options.service = at.address();
     ASSIGN_OR_RETURN(const auto connection, agent::Connection::Open(options));

@@ -17,6 +17,7 @@
 #include "common/base/files.h"
 #include "sassay/v1/events.pb.h"
 #include "sassay/v1/verdict.pb.h"
+#include "tests/end_to_end/network.h"
 #include "tests/end_to_end/service_fixture.h"
 
 namespace sassay::testing {
@@ -25,11 +26,15 @@ namespace sassay::testing {
 inline constexpr agent::RetryPolicy kPatientClient = {absl::Milliseconds(50), absl::Milliseconds(500),
                                                       absl::Minutes(5)};
 
+// Of every node. Short, so that a test does not wait for half a minute until a dead node's work goes on elsewhere.
+inline constexpr absl::Duration kLease = absl::Seconds(6);
+
 // One process of the cluster. It comes back at its address, with its state. Thread-compatible.
 class Member {
  public:
-  Member(std::string state, std::vector<std::string> arguments)
-      : state_(std::move(state)), arguments_(std::move(arguments)) {}
+  // `host`: the one it runs on; its address is empty where that is this process's own.
+  Member(std::string state, std::vector<std::string> arguments, Placement where, Host host)
+      : state_(std::move(state)), arguments_(std::move(arguments)), where_(std::move(where)), host_(std::move(host)) {}
 
   absl::Status Start();
   void Kill() { service_->Crash(); }
@@ -37,15 +42,18 @@ class Member {
   void Continue();
   // SIGTERM; its exit status.
   int Drain() { return service_->Stop(); }
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return where_.listen; }
+  const Host& host() const { return host_; }
+  // From the next start on: programs of another version, in this folder; empty: of this build.
+  void RunFrom(const std::string& programs) { where_.programs = programs; }
   // Of all its processes until now.
   std::string Log() const;
 
  private:
   const std::string state_;
   const std::vector<std::string> arguments_;
-  static constexpr char kAnyPort[] = "127.0.0.1:0";
-  std::string address_ = kAnyPort;
+  Placement where_;
+  const Host host_;
   std::unique_ptr<Service> service_;
   std::string earlier_logs_;
 };
@@ -67,9 +75,11 @@ struct Turn {
 class Cluster {
  public:
   // `store`: of all front ends; empty for a database of the first one's own. Several front ends need one that is
-  // shared.
-  explicit Cluster(std::string store = "");
+  // shared. `network`: outlives it, and gives each member a host of its own.
+  explicit Cluster(std::string store = "", Network* network = nullptr);
 
+  // Of members that are made from now on: programs of another version, in this folder.
+  void RunFrom(const std::string& programs) { programs_ = programs; }
   // Makes a front end or a node, and starts it. A node is told of all front ends that there are by then.
   absl::StatusOr<Member*> AddFrontEnd(const std::vector<std::string>& arguments = {});
   absl::StatusOr<Member*> AddNode(const std::vector<std::string>& arguments = {});
@@ -94,9 +104,13 @@ class Cluster {
 
  private:
   absl::Status MakeToken(const std::string& name, const std::string& role) const;
+  absl::StatusOr<std::unique_ptr<Member>> NewMember(const std::string& name, std::vector<std::string> arguments,
+                                                    bool is_reached_by_others);
 
   const TemporaryDirectory directory_ = *TemporaryDirectory::Create("cluster");
   const std::string store_;
+  Network* const network_;
+  std::string programs_;
   std::vector<std::unique_ptr<Member>> front_ends_, nodes_;
 };
 

@@ -54,28 +54,24 @@ std::string SourcePath(const std::string& relative) { return std::string(SASSAY_
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Start(const std::string& state,
                                                         const std::vector<std::string>& arguments,
-                                                        const std::string& listen) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Service> service, Launch(state, arguments, listen));
+                                                        const Placement& where) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Service> service, Launch(state, arguments, where));
   RETURN_IF_ERROR(service->WaitUntilReady());
   return service;
 }
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Launch(const std::string& state,
                                                          const std::vector<std::string>& arguments,
-                                                         const std::string& listen) {
+                                                         const Placement& where) {
   ASSIGN_OR_RETURN(TemporaryDirectory directory, TemporaryDirectory::Create("sassay_service"));
   const std::string root = directory.path().string();
   UniqueFd log(open((root + "/log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   Command command;
-  command.argv = {Program("profiler-service"),
-                  "--listen",
-                  listen,
-                  "--metrics",
-                  "127.0.0.1:0",
-                  "--port-file",
-                  root + "/port",
-                  "--state",
-                  state.empty() ? root + "/state" : state};
+  command.argv = where.inside;
+  const std::string program =
+      where.programs.empty() ? Program("profiler-service") : where.programs + "/profiler-service";
+  command.argv.insert(command.argv.end(), {program, "--listen", where.listen, "--metrics", "127.0.0.1:0", "--port-file",
+                                           root + "/port", "--state", state.empty() ? root + "/state" : state});
   const auto given = [&](const char* word) {
     return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
   };
@@ -86,14 +82,15 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Launch(const std::string& stat
   command.environment = Environment(root);
   command.inherit_fds = {{log.get(), 1}, {log.get(), 2}};
   ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(command));
-  return std::unique_ptr<Service>(new Service(std::move(directory), std::move(process)));
+  const std::string host = where.listen.substr(0, where.listen.rfind(':'));
+  return std::unique_ptr<Service>(new Service(std::move(directory), std::move(process), host));
 }
 
 absl::Status Service::WaitUntilReady() {
   const absl::Status ready = WaitForFile(directory_.path(), "port", process_, absl::Seconds(30));
   if (!ready.ok()) return absl::Status(ready.code(), absl::StrCat(ready.message(), "\n", Log()));
   ASSIGN_OR_RETURN(const std::string port, ReadFile(directory_.path() / "port"));
-  address_ = absl::StrCat("127.0.0.1:", absl::StripTrailingAsciiWhitespace(port));
+  address_ = absl::StrCat(host_, ":", absl::StripTrailingAsciiWhitespace(port));
   return absl::OkStatus();
 }
 

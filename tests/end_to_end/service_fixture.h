@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,17 +22,25 @@ namespace sassay::testing {
 std::string Program(const std::string& name);
 std::string SourcePath(const std::string& relative);
 
+// Where a service runs, and what it is.
+struct Placement {
+  Placement(std::string listen = "127.0.0.1:0") : listen(std::move(listen)) {}  // NOLINT: an address is a placement
+  std::string listen;
+  std::vector<std::string> inside;  // the command that starts it on another host: "nsenter --net=…"; empty: this one
+  std::string programs;             // their folder; empty: this build's
+};
+
 // A service that lives as long as the object, with its own state directory unless one is given.
 class Service {
  public:
   // `state` survives the object if it is given. Extra arguments go to the command line.
   static absl::StatusOr<std::unique_ptr<Service>> Start(const std::string& state = "",
                                                         const std::vector<std::string>& arguments = {},
-                                                        const std::string& listen = "127.0.0.1:0");
+                                                        const Placement& where = {});
   // Start in two steps, for those who have something to do with a service that is not ready yet.
   static absl::StatusOr<std::unique_ptr<Service>> Launch(const std::string& state,
                                                          const std::vector<std::string>& arguments,
-                                                         const std::string& listen);
+                                                         const Placement& where);
   // Fails with what the service printed if it ended.
   absl::Status WaitUntilReady();
 
@@ -47,10 +56,11 @@ class Service {
   std::string Log() const;
 
  private:
-  Service(TemporaryDirectory directory, Subprocess process)
-      : directory_(std::move(directory)), process_(std::move(process)) {}
+  Service(TemporaryDirectory directory, Subprocess process, std::string host)
+      : directory_(std::move(directory)), process_(std::move(process)), host_(std::move(host)) {}
   TemporaryDirectory directory_;
   Subprocess process_;
+  std::string host_;
   std::string address_;
 };
 

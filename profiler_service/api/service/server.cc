@@ -40,7 +40,10 @@ constexpr absl::Duration kFrontEndLooks = absl::Seconds(2);
 constexpr double kAuditedRefusalsPerSecond = 1;
 constexpr int kMaxMessageBytes = 4 << 20;
 constexpr auto kCallsEndWithin = std::chrono::seconds(1);
+// How often clients may ask whether we are there, and when we ask a client that has not said a word.
 constexpr int kClientPingMilliseconds = 10'000;
+constexpr int kAskMilliseconds = 30'000;
+constexpr int kAnswerWithinMilliseconds = 20'000;
 
 absl::StatusOr<std::unique_ptr<TokenRegistry>> OpenTokens(const ServiceOptions& options) {
   if (!options.token_file.empty()) {
@@ -257,6 +260,10 @@ struct Server::Parts {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMilliseconds);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    // Streams of hosts that are gone without a word end, too.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskMilliseconds);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerWithinMilliseconds);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
     if (HasClients()) builder.RegisterService(&profiler_port);
     if (cluster_port != nullptr) builder.RegisterService(cluster_port.get());

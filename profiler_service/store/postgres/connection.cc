@@ -20,10 +20,13 @@ namespace {
 // A transaction that stands still holds locks that others wait for, so the server ends the session of one whose process
 // was stopped. Statistics of a queue are always out of date, and a plan without an index is never the right one here;
 // where there is no other, its cost looks so high that the server would compile the statement, for 100 ms each time.
+// The server's own patience with a client that has vanished is two hours, in which the session keeps its place among
+// max_connections: it gets ours (of a local socket it reads nothing of that).
 constexpr char kSettings[] =
     "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET statement_timeout = '15s'; "
     "SET default_transaction_isolation = 'read committed'; SET plan_cache_mode = force_generic_plan; "
-    "SET enable_seqscan = off; SET jit = off; SET search_path = sassay, pg_catalog";
+    "SET enable_seqscan = off; SET jit = off; SET search_path = sassay, pg_catalog; SET tcp_keepalives_idle = 5; "
+    "SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; SET tcp_user_timeout = 10000";
 
 struct FreeOptions {
   void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }

@@ -114,8 +114,10 @@ absl::StatusOr<std::string> PostgresServer::Feed(std::vector<std::string> argv, 
 }
 
 absl::Status PostgresServer::MakeCluster() {
-  return Run({"initdb", "-D", Data(), "-U", "sassay", "--auth=trust", "-E", "UTF8", "--no-locale", "--no-sync"})
-      .status();
+  RETURN_IF_ERROR(
+      Run({"initdb", "-D", Data(), "-U", "sassay", "--auth=trust", "-E", "UTF8", "--no-locale", "--no-sync"}).status());
+  if (options_.address.empty()) return absl::OkStatus();
+  return WriteFileAtomically(Data() + "/pg_hba.conf", "local all all trust\nhost all all all trust\n", 0644);
 }
 
 absl::Status PostgresServer::StartAgain() {
@@ -136,9 +138,12 @@ absl::Status PostgresServer::StartAgain() {
                                    "log_filename=log"};
   std::vector<std::string> settings = options_.settings;
   if (!options_.durable) settings.push_back("fsync=off");
+  if (!options_.address.empty()) settings.push_back("listen_addresses=" + options_.address);
   for (const std::string& setting : settings) argv.insert(argv.end(), {"-c", setting});
   server_.reset();
-  ASSIGN_OR_RETURN(server_, Subprocess::Start(CommandOf(std::move(argv))));
+  Command command = CommandOf(std::move(argv));
+  command.argv.insert(command.argv.begin(), options_.inside.begin(), options_.inside.end());
+  ASSIGN_OR_RETURN(server_, Subprocess::Start(command));
   return WaitUntilItAnswers();
 }
 
@@ -155,7 +160,8 @@ absl::Status PostgresServer::WaitUntilItAnswers() {
 }
 
 std::string PostgresServer::UriOf(const std::string& database) const {
-  return absl::StrCat("postgresql:///", database, "?host=", folder_.path().string(), "&user=sassay");
+  const std::string host = options_.address.empty() ? folder_.path().string() : options_.address;
+  return absl::StrCat("postgresql:///", database, "?host=", host, "&user=sassay");
 }
 
 absl::StatusOr<std::string> PostgresServer::NewDatabase() {
@@ -165,9 +171,8 @@ absl::StatusOr<std::string> PostgresServer::NewDatabase() {
 }
 
 absl::StatusOr<std::string> PostgresServer::EmptiedDatabase() {
-  const std::string uri = UriOf("postgres");
-  RETURN_IF_ERROR(Run({"psql", "-q", "-d", uri, "-c", kEmpty}).status());
-  return uri;
+  RETURN_IF_ERROR(Run({"psql", "-q", "-h", folder_.path(), "-U", "sassay", "-d", "postgres", "-c", kEmpty}).status());
+  return UriOf("postgres");
 }
 
 // The server and its children: sessions and workers.

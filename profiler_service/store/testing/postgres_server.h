@@ -18,8 +18,8 @@
 
 namespace sassay::store {
 
-// Data, socket and log lie in a temporary folder; no port is opened. PostgreSQL refuses to run as root: then it runs as
-// the user `postgres`, which its package has made, or `nobody`.
+// Data, socket and log lie in a temporary folder; no port is opened unless the server has a host of its own. PostgreSQL
+// refuses to run as root: then it runs as the user `postgres`, which its package has made, or `nobody`.
 //
 // Life cycle: Start makes a cluster (initdb, a second) and waits until the server answers. Destruction ends the server
 // that was started, by its pid, and removes the folder.
@@ -29,6 +29,10 @@ class PostgresServer {
     // Off: a crash of the machine may lose all, which only tests of durability mind.
     bool durable = false;
     std::vector<std::string> settings;  // "name=value"
+    // On another host: what a command line begins with to run there ("nsenter", "--net=…"), and the address by which
+    // clients of any host reach the server. Empty: here, through a socket in the folder.
+    std::vector<std::string> inside;
+    std::string address;
   };
 
   // NOT_FOUND if PostgreSQL is not installed here (deploy/install_dependencies.sh does it).
@@ -49,6 +53,9 @@ class PostgresServer {
   // INTERNAL if it failed.
   absl::StatusOr<std::string> Run(std::vector<std::string> argv) { return Feed(std::move(argv), ""); }
   absl::StatusOr<std::string> Feed(std::vector<std::string> argv, const std::string& input);
+
+  // Where its socket is.
+  std::string folder() const { return folder_.path(); }
 
   // What happens to servers. SIGKILL of the server and all its sessions; start again on the same data; SIGSTOP and
   // SIGCONT of all of them.
