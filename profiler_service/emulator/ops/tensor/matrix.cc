@@ -13,6 +13,7 @@
 #include "profiler_service/emulator/ops/families.h"
 #include "profiler_service/emulator/ops/lanes.h"
 #include "profiler_service/emulator/ops/memory/banks.h"
+#include "profiler_service/emulator/ops/tensor/sum.h"
 
 namespace sassay::emulator {
 
@@ -54,7 +55,53 @@ double MatrixElement(uint32_t bits, Type type, int index) {
   }
 }
 
+namespace {
+
+bool HasEightBits(Type type) { return type == Type::kE4m3 || type == Type::kE5m2; }
+
+}  // namespace
+
+// Of 8-bit floats ptxas makes two products of f16: elements 0 and 1 of each four, then 2 and 3; a rounded addition
+// brings the accumulator.
+void MatrixProduct::MultiplyFloats() {
+  const bool halved = HasEightBits(factors);
+  const Type type = halved ? Type::kF16 : factors;
+  float left[kMaxMatrix][kMaxMatrix], right[kMaxMatrix][kMaxMatrix];  // by row and by column, in the order of addition
+  int32_t left_exponents[kMaxMatrix][kMaxMatrix], right_exponents[kMaxMatrix][kMaxMatrix];
+  const auto place = [&](int inner) { return halved ? inner / 2 % 2 * (k / 2) + inner / 4 * 2 + inner % 2 : inner; };
+  for (int inner = 0; inner < k; ++inner) {
+    const int at = place(inner);
+    for (int row = 0; row < m; ++row) {
+      left[row][at] = static_cast<float>(a[row][inner]);
+      left_exponents[row][at] = TensorExponent(left[row][at], type);
+    }
+    for (int column = 0; column < n; ++column) {
+      right[column][at] = static_cast<float>(b[inner][column]);
+      right_exponents[column][at] = TensorExponent(right[column][at], type);
+    }
+  }
+  const auto sum_of = [&](int row, int column, int first, int count, float sum) {
+    return TensorSum(sum,
+                     {&left[row][first], &left_exponents[row][first], &right[column][first],
+                      &right_exponents[column][first], 1, static_cast<uint32_t>(count)},
+                     {.to_f16 = to_f16});
+  };
+  const auto rounded = [&](float sum) { return to_f16 ? HalfToFloat(FloatToHalf(sum)) : sum; };
+  for (int row = 0; row < m; ++row) {
+    for (int column = 0; column < n; ++column) {
+      const float before = static_cast<float>(c[row][column]);
+      if (!halved) {
+        c[row][column] = sum_of(row, column, 0, k, before);
+        continue;
+      }
+      const float first = rounded(sum_of(row, column, 0, k / 2, 0));
+      c[row][column] = before + rounded(sum_of(row, column, k / 2, k / 2, first));
+    }
+  }
+}
+
 void MatrixProduct::Multiply() {
+  if (factors != Type::kS8 && factors != Type::kU8) return MultiplyFloats();
   for (int row = 0; row < m; ++row) {
     for (int inner = 0; inner < k; ++inner) {
       const double factor = a[row][inner];
@@ -120,6 +167,8 @@ Flow Mma(Warp& warp, const Inst& inst) {
   product.m = facts.m;
   product.n = 8;
   product.k = facts.k;
+  product.factors = facts.a;
+  product.to_f16 = facts.c == Type::kF16 && facts.d == Type::kF16;
   for (int lane = 0; lane < kLanes; ++lane) {
     for (int i = 0; i < facts.a_registers * per; ++i) {
       const Position at = PositionA(lane, i / per, i % per, per);

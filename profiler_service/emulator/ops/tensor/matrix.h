@@ -26,13 +26,17 @@ inline Position PositionB(int lane, int reg, int element, int per_register) {
 }
 inline Position PositionC(int lane, int element) { return {lane / 4 + 8 * (element / 2), lane % 4 * 2 + element % 2}; }
 
-// d[m][n] = sum over k of a[m][k] * b[k][n], plus c[m][n]. Sums are exact to double precision and rounded once, by
-// whoever stores them; tensor cores keep fewer bits, so that last bits may differ from silicon's.
+// d[m][n] = sum over k of a[m][k] * b[k][n], plus c[m][n]: floats as tensor cores add them (sum.h), integers exactly.
 inline constexpr int kMaxMatrix = 32;
 struct MatrixProduct {
   int m = 0, n = 0, k = 0;
+  Type factors = Type::kNone;
+  bool to_f16 = false;  // accumulators and results are f16
   double a[kMaxMatrix][kMaxMatrix], b[kMaxMatrix][kMaxMatrix], c[kMaxMatrix][kMaxMatrix];
   void Multiply();
+
+ private:
+  void MultiplyFloats();
 };
 
 }  // namespace sassay::emulator

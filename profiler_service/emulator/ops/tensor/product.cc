@@ -52,31 +52,78 @@ float Element(Type type, const uint8_t* bytes, uint32_t i) {
   }
 }
 
-// Several columns at once, so that one addition need not wait for the one before.
+using Columns = const float (*)[TensorProduct::kMostN];
+using Exponents = const int32_t (*)[TensorProduct::kMostN];
+
+// Where the largest addend has an exponent between these, scaled addends are exact in fp32, or too small to count.
+constexpr int32_t kLeastTop = -90, kMostTop = 120;
+
+// TensorSum for several columns of one row at once. Addends are below 4 * 2^25, so that eight fit into 32 bits.
 template <uint32_t kColumns>
-inline __attribute__((always_inline)) void AddToColumns(const float* a, const float (*b)[TensorProduct::kMostN],
-                                                        float* sums, uint32_t k) {
-  float sum[kColumns];
-  for (uint32_t i = 0; i < kColumns; ++i) sum[i] = sums[i];
-  for (uint32_t inner = 0; inner < k; ++inner) {
-    const float factor = a[inner];
-    for (uint32_t i = 0; i < kColumns; ++i) sum[i] += factor * b[inner][i];
+inline __attribute__((always_inline)) void AddToColumns(const float* a, const int32_t* a_exponents, Columns b,
+                                                        Exponents b_exponents, float* sums, uint32_t k,
+                                                        const SumRules& rules) {
+  int32_t top[kColumns], first[kColumns], rest[kColumns];
+  float scale[kColumns];
+  const int32_t least = rules.to_f16 ? -14 : -126;
+  for (uint32_t i = 0; i < kColumns; ++i) {
+    const int32_t bits = std::bit_cast<int32_t>(sums[i]) & 0x7fffffff;
+    const int32_t exponent = std::max((bits >> 23) - 127, least);
+    top[i] = bits == 0 ? kExponentOfZero : bits >= 0x7f800000 ? kExponentOfNoNumber : exponent;
   }
-  for (uint32_t i = 0; i < kColumns; ++i) sums[i] = sum[i];
+  for (uint32_t inner = 0; inner < k; ++inner) {
+    const int32_t exponent = a_exponents[inner];
+    for (uint32_t i = 0; i < kColumns; ++i) top[i] = std::max(top[i], exponent + b_exponents[inner][i]);
+  }
+  int32_t lowest = kMostTop, highest = kLeastTop;
+  for (uint32_t i = 0; i < kColumns; ++i) {
+    top[i] = top[i] < kExponentOfZero / 2 ? 0 : top[i];  // nothing but zeros
+    lowest = std::min(lowest, top[i]), highest = std::max(highest, top[i]);
+  }
+  if (lowest < kLeastTop || highest > kMostTop) {
+    for (uint32_t i = 0; i < kColumns; ++i) {
+      sums[i] = TensorSum(sums[i], {a, a_exponents, &b[0][i], &b_exponents[0][i], TensorProduct::kMostN, k}, rules);
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < kColumns; ++i) {
+    scale[i] = std::bit_cast<float>((rules.aligned - top[i] + 127) << 23);
+    first[i] = static_cast<int32_t>(sums[i] * scale[i]);
+    rest[i] = 0;
+  }
+  constexpr uint32_t kFirst = 8;
+  for (uint32_t inner = 0; inner < std::min(k, kFirst); ++inner) {
+    const float factor = a[inner];
+    for (uint32_t i = 0; i < kColumns; ++i) first[i] += static_cast<int32_t>(factor * b[inner][i] * scale[i]);
+  }
+  for (uint32_t inner = kFirst; inner < k; ++inner) {
+    const float factor = a[inner];
+    for (uint32_t i = 0; i < kColumns; ++i) rest[i] += static_cast<int32_t>(factor * b[inner][i] * scale[i]);
+  }
+  const uint64_t low = ~(~uint64_t{0} << (52 - rules.kept)), tells = rules.to_f16 ? low + 1 : 0;
+  for (uint32_t i = 0; i < kColumns; ++i) {
+    const double unit = std::bit_cast<double>(static_cast<uint64_t>(top[i] - rules.aligned + 1023) << 52);
+    const uint64_t bits =
+        std::bit_cast<uint64_t>((static_cast<double>(first[i]) + static_cast<double>(rest[i])) * unit);
+    const uint64_t told = (bits & low) != 0 ? tells : 0;
+    sums[i] = static_cast<float>(std::bit_cast<double>((bits & ~low) | told));
+  }
 }
 
-using Columns = const float (*)[TensorProduct::kMostN];
-
-SASSAY_FOR_AVX2 void AddProducts(const float (*a)[TensorProduct::kMostK], Columns b,
-                                 float (*sums)[TensorProduct::kMostN], uint32_t n, uint32_t k) {
+SASSAY_FOR_AVX2 void AddProducts(const TensorProduct& product, Columns b, Exponents exponents,
+                                 float (*sums)[TensorProduct::kMostN], uint32_t n, uint32_t k, const SumRules& rules) {
   constexpr uint32_t kWide = 64;
   for (uint32_t row = 0; row < TensorProduct::kRows; ++row) {
+    const float* a = product.a[row];
+    const int32_t* a_exponents = product.a_exponents[row];
     uint32_t column = 0;
     for (; column + kWide <= n; column += kWide) {
-      AddToColumns<kWide>(a[row], reinterpret_cast<Columns>(&b[0][column]), &sums[row][column], k);
+      AddToColumns<kWide>(a, a_exponents, reinterpret_cast<Columns>(&b[0][column]),
+                          reinterpret_cast<Exponents>(&exponents[0][column]), &sums[row][column], k, rules);
     }
     for (; column < n; column += kLeastColumns) {
-      AddToColumns<kLeastColumns>(a[row], reinterpret_cast<Columns>(&b[0][column]), &sums[row][column], k);
+      AddToColumns<kLeastColumns>(a, a_exponents, reinterpret_cast<Columns>(&b[0][column]),
+                                  reinterpret_cast<Exponents>(&exponents[0][column]), &sums[row][column], k, rules);
     }
   }
 }
@@ -100,7 +147,7 @@ TensorProduct& TensorProduct::OfThread() {
 }
 
 void TensorProduct::Convert(Type type, const uint8_t* bytes, uint32_t count, bool negate, float* floats,
-                            int32_t* integers, uint32_t stride) const {
+                            int32_t* exponents, int32_t* integers, uint32_t stride) const {
   if (floats == nullptr) {
     for (uint32_t i = 0; i < count; ++i) {
       integers[i * stride] = type == Type::kS8 ? static_cast<int8_t>(bytes[i]) : int32_t{bytes[i]};
@@ -110,6 +157,7 @@ void TensorProduct::Convert(Type type, const uint8_t* bytes, uint32_t count, boo
   for (uint32_t i = 0; i < count; ++i) {
     const float value = Element(type, bytes, i);
     floats[i * stride] = negate ? -value : value;
+    exponents[i * stride] = TensorExponent(value, type);
   }
 }
 
@@ -163,19 +211,24 @@ void TensorProduct::SetB(const Operand& operand, const uint8_t* pieces) {
     const uint32_t columns = operand.n * operand.k * 16 / bytes;  // of a piece
     for (uint32_t column = 0; column < operand.n; column += columns) {
       for (uint32_t k = 0; k < operand.k; ++k, pieces += 16) {
-        Convert(operand.type, pieces, columns, operand.negate, &made.b[k][column], nullptr, 1);
+        Convert(operand.type, pieces, columns, operand.negate, &made.b[k][column], &made.exponents[k][column], nullptr,
+                1);
       }
     }
     return;
   }
   for (uint32_t column = 0; column < operand.n; ++column, pieces += 32) {
-    Convert(operand.type, pieces, operand.k, operand.negate, &made.b[0][column], nullptr, kMostN);
+    Convert(operand.type, pieces, operand.k, operand.negate, &made.b[0][column], &made.exponents[0][column], nullptr,
+            kMostN);
   }
 }
 
+void TensorProduct::Multiply(uint32_t n, uint32_t k, const SumRules& rules) {
+  AddProducts(*this, current_->b, current_->exponents, sums, n, k, rules);
+}
+
 // An instruction's own products stay far below 2^31, so only adding them to the accumulator can leave the range.
-void TensorProduct::Multiply(uint32_t n, uint32_t k, bool integer, bool saturate) {
-  if (!integer) return AddProducts(a, current_->b, sums, n, k);
+void TensorProduct::MultiplyIntegers(uint32_t n, uint32_t k, bool saturate) {
   uint32_t products[kRows][kMostN] = {};
   AddIntegerProducts(integer_a, integer_b, products, n, k);
   for (uint32_t row = 0; row < kRows; ++row) {

@@ -51,7 +51,7 @@ class Multiplication {
   uint64_t Uniform(const Operand& operand) const { return warp_.Lane(operand, std::countr_zero(warp_.mask())); }
   bool ReadB();
   bool ReadShared(char name, uint64_t descriptor, bool mn_major, uint32_t first, uint32_t count, bool negate,
-                  float* floats, int32_t* integers, uint32_t mn_stride, uint32_t k_stride);
+                  float* floats, int32_t* exponents, int32_t* integers, uint32_t mn_stride, uint32_t k_stride);
   const uint8_t* Piece(uint32_t address);
   void ReadRegisters();
   void LoadAccumulators();
@@ -97,7 +97,8 @@ const uint8_t* Multiplication::Piece(uint32_t address) {
 // Rows [first, first + count) along M or N of a matrix in shared memory; element (mn, k) goes to
 // [mn * mn_stride + k * k_stride].
 bool Multiplication::ReadShared(char name, uint64_t descriptor, bool mn_major, uint32_t first, uint32_t count,
-                                bool negate, float* floats, int32_t* integers, uint32_t mn_stride, uint32_t k_stride) {
+                                bool negate, float* floats, int32_t* exponents, int32_t* integers, uint32_t mn_stride,
+                                uint32_t k_stride) {
   const auto matrix = DecodeWgmmaDescriptor(descriptor, mn_major);
   if (!matrix.ok()) {
     warp_.Fault(sassay::v1::VERDICT_CODE_DESCRIPTOR_INVALID, inst_, std::string(matrix.status().message()), 0);
@@ -112,7 +113,8 @@ bool Multiplication::ReadShared(char name, uint64_t descriptor, bool mn_major, u
       if (piece == nullptr) return false;
       const uint32_t at = mn * mn_stride + k * k_stride;
       product_.Convert(facts_.a, piece, per_piece, negate, floats == nullptr ? nullptr : floats + at,
-                       integers == nullptr ? nullptr : integers + at, stride);
+                       exponents == nullptr ? nullptr : exponents + at, integers == nullptr ? nullptr : integers + at,
+                       stride);
     }
   }
   if (groups_ != nullptr) {
@@ -154,7 +156,7 @@ void Multiplication::ReadRegisters() {
       for (int element = 0; element < per; ++element) {
         const Position at = PositionA(lane, reg, element, per);
         const double value = MatrixElement(bits, facts_.a, element) * (facts_.negate_a ? -1 : 1);
-        product_.SetA(static_cast<uint32_t>(at.row), static_cast<uint32_t>(at.column), value);
+        product_.SetA(facts_.a, static_cast<uint32_t>(at.row), static_cast<uint32_t>(at.column), value);
       }
     }
   }
@@ -228,19 +230,23 @@ bool Multiplication::Run() {
   if (facts_.a_in_registers) {
     ReadRegisters();
   } else if (!ReadShared('A', Uniform(sources_[0]), facts_.a_mn_major, first_row, kRowsOfWarp, facts_.negate_a,
-                         integer ? nullptr : &product_.a[0][0], integer ? &product_.integer_a[0][0] : nullptr,
-                         TensorProduct::kMostK, 1)) {
+                         integer ? nullptr : &product_.a[0][0], integer ? nullptr : &product_.a_exponents[0][0],
+                         integer ? &product_.integer_a[0][0] : nullptr, TensorProduct::kMostK, 1)) {
     return false;
   }
   notes_ = groups_ != nullptr && groups_->AsksFirst(warp_);
   if (!integer) {
     if (!ReadB()) return false;
   } else if (!ReadShared('B', Uniform(b_descriptor()), facts_.b_mn_major, 0, facts_.n, facts_.negate_b, nullptr,
-                         &product_.integer_b[0][0], 1, TensorProduct::kMostN)) {
+                         nullptr, &product_.integer_b[0][0], 1, TensorProduct::kMostN)) {
     return false;
   }
   LoadAccumulators();
-  product_.Multiply(facts_.n, facts_.k, integer, facts_.saturate);
+  if (integer) {
+    product_.MultiplyIntegers(facts_.n, facts_.k, facts_.saturate);
+  } else {
+    product_.Multiply(facts_.n, facts_.k, WgmmaRules(facts_.a, facts_.d));
+  }
   StoreAccumulators();
   if (groups_ != nullptr) NoteRegisters();
   return true;

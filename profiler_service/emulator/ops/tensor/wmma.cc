@@ -202,6 +202,8 @@ Flow Mma(Warp& warp, const Inst& inst) {
   product.m = facts.shape.m;
   product.n = facts.shape.n;
   product.k = facts.shape.k;
+  product.factors = facts.a.type;
+  product.to_f16 = facts.c.type == Type::kF16 && facts.d.type == Type::kF16;
   auto gather = [&](const Operand* registers, const Fragment& fragment, double(&matrix)[kMaxMatrix][kMaxMatrix]) {
     for (int i = 0; i < kLanes * fragment.elements(); ++i) {
       const int lane = i / fragment.elements(), element = i % fragment.elements();
