@@ -99,10 +99,11 @@ absl::Status CheckSwizzle(const TensorMap& map) {
       map.swizzle() != kSwizzle128BAtom32B && map.swizzle() != kSwizzle128BAtom64B) {
     return Refuse("swizzle", map.swizzle(), "0, 3, 4 or 6 for this data_type");
   }
-  if (map.interleave() != kInterleaveNone || IsGapped(map)) return absl::OkStatus();
+  if (IsGapped(map)) return absl::OkStatus();
   const uint64_t inner_bytes = uint64_t{map.box_dim(0)} * kElementBits[map.data_type()] / 8;
   if (inner_bytes % 16 != 0) return Refuse("box_dim[0] in bytes", inner_bytes, "a multiple of 16");
-  if (map.swizzle() != kSwizzleNone && inner_bytes > SwizzleSpanBytes(map.swizzle())) {
+  if (map.interleave() == kInterleaveNone && map.swizzle() != kSwizzleNone &&
+      inner_bytes > SwizzleSpanBytes(map.swizzle())) {
     return Refuse("box_dim[0] in bytes", inner_bytes,
                   absl::StrCat("at most the swizzle's span of ", SwizzleSpanBytes(map.swizzle())));
   }
@@ -121,7 +122,9 @@ absl::Status ValidateTensorMap(const TensorMap& untrusted) {
 
 absl::optional<uint64_t> TensorMapExtentBytes(const TensorMap& map) {
   uint64_t bytes = 0;
-  if (__builtin_mul_overflow(map.global_dim(0), uint64_t{kElementBits[map.data_type()]}, &bytes)) return absl::nullopt;
+  // Along the first dimension of an interleaved layout there are slices of channels, not elements.
+  const uint64_t bits = map.interleave() == kInterleaveNone ? kElementBits[map.data_type()] : 128 * map.interleave();
+  if (__builtin_mul_overflow(map.global_dim(0), bits, &bytes)) return absl::nullopt;
   bytes = (bytes + 7) / 8;
   for (int i = 0; i < map.global_stride_bytes_size(); ++i) {
     uint64_t distance = 0;

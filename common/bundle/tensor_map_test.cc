@@ -84,6 +84,16 @@ INSTANTIATE_TEST_SUITE_P(
                   m.set_interleave(2);
                 },
                 "swizzle: 3, expected 1"},
+        BadCase{"InterleaveInnerBytes",
+                [](auto& m) {
+                  m.add_global_dim(1);
+                  m.add_global_stride_bytes(512);
+                  m.add_box_dim(1);
+                  m.add_element_stride(1);
+                  m.set_interleave(1);
+                  m.set_box_dim(0, 4);
+                },
+                "a multiple of 16"},
         BadCase{"InterleaveRank", [](auto& m) { m.set_interleave(1); }, "3 to 5 extents"},
         BadCase{"Swizzle", [](auto& m) { m.set_swizzle(7); }, "swizzle: 7"},
         BadCase{"L2", [](auto& m) { m.set_l2_promotion(4); }, "l2_promotion: 4"},

@@ -11,6 +11,7 @@ set -uo pipefail
 
 # "SOURCE WORKLOAD NAME" of what is held to the bit, to one step, and shown.
 exact="tests/gpu/outputs/copies.cu copy_r256_c512
+tests/gpu/outputs/interleaved.cu copy_r256_c512
 tests/gpu/outputs/gemm_s8.cu gemm_s8_m128_n256_k256
 tests/data/workloads/row_argmax.cu row_argmax_m64_n128"
 gemms="agent/examples/gemm_naive.cu gemm_n256_k256/M=64

@@ -89,7 +89,7 @@ void CheckStrides(const Encoding& e) {
 void CheckBox(const Encoding& e) {
   const uint64_t inner = uint64_t{e.box[0]} * ElementBytes(e.type);
   if (inner == 0) return;
-  if (e.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE && inner % 16 != 0) {
+  if (inner % 16 != 0) {
     Refuse("boxDim[0] spans " + N(inner) + " bytes; a multiple of 16 is required");
   }
   const uint32_t span = SwizzleSpan(e.swizzle);
@@ -101,7 +101,11 @@ void CheckBox(const Encoding& e) {
 void CheckExtent(const Encoding& e) {
   const capture::Region* region = capture::AddressSpace::Get().Find(e.base);
   if (region == nullptr || region->freed) Refuse("globalAddress is not inside a live device buffer of this call");
-  uint64_t last = e.dims[0] * ElementBytes(e.type);
+  // Along the first dimension of an interleaved layout there are slices of channels, not elements.
+  const uint64_t step = e.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE  ? ElementBytes(e.type)
+                        : e.interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32
+                                                                       : 16;
+  uint64_t last = e.dims[0] * step;
   for (uint32_t i = 1; i < e.rank; ++i) last += (e.dims[i] - 1) * e.strides[i - 1];
   const uint64_t room = region->size_bytes - (e.base - region->address);
   if (last <= room) return;

@@ -22,7 +22,7 @@ struct Encoded {
   uint32_t last[kMaxTensorRank] = {};  // extent - 1
   uint16_t box[kMaxTensorRank] = {};
   uint8_t step[kMaxTensorRank] = {};
-  uint8_t rank = 0, data_type = 0, swizzle = 0, oob_fill = 0;
+  uint8_t rank = 0, data_type = 0, swizzle = 0, oob_fill = 0, interleave = 0;
 };
 static_assert(sizeof(Encoded) <= 128 && std::is_trivially_copyable_v<Encoded>);
 
@@ -41,7 +41,7 @@ uint64_t TensorGeometry::BoxBytes() const {
 absl::StatusOr<std::array<char, 128>> EncodeTensorGeometry(const sassay::v1::TensorMap& map, uint64_t base) {
   RETURN_IF_ERROR(ValidateTensorMap(map));
   if (base % 16 != 0) return absl::InvalidArgumentError("a tensor map's base is not a multiple of 16");
-  if (map.interleave() != 0) return Lacks("that interleave");
+  if (map.interleave() != 0 && map.element_stride(0) != 1) return Lacks("that interleave with a stride along W");
   if (map.swizzle() >= std::size(kSwizzles)) return Lacks(absl::StrCat("of swizzle ", map.swizzle()));
   if (kElementBits[map.data_type()] == 0) return Lacks(absl::StrCat("of data type ", map.data_type()));
   Encoded encoded;
@@ -50,6 +50,7 @@ absl::StatusOr<std::array<char, 128>> EncodeTensorGeometry(const sassay::v1::Ten
   encoded.data_type = static_cast<uint8_t>(map.data_type());
   encoded.swizzle = static_cast<uint8_t>(map.swizzle());
   encoded.oob_fill = static_cast<uint8_t>(map.oob_fill());
+  encoded.interleave = static_cast<uint8_t>(map.interleave());
   for (int d = 0; d < map.global_dim_size(); ++d) {
     encoded.last[d] = static_cast<uint32_t>(map.global_dim(d) - 1);
     encoded.box[d] = static_cast<uint16_t>(map.box_dim(d));
@@ -67,12 +68,13 @@ bool DecodeTensorGeometry(const uint8_t* bytes, TensorGeometry& geometry) {
   std::memcpy(&encoded, bytes, sizeof(encoded));
   const bool known = encoded.magic == kMagic && encoded.rank >= 1 && encoded.rank <= kMaxTensorRank &&
                      encoded.data_type < std::size(kElementBits) && kElementBits[encoded.data_type] != 0 &&
-                     encoded.swizzle < std::size(kSwizzles);
+                     encoded.swizzle < std::size(kSwizzles) &&
+                     (encoded.interleave == 0 || (encoded.interleave <= 2 && encoded.rank >= 3));
   if (!known) return false;
   geometry.base = encoded.base;
   geometry.rank = encoded.rank;
   geometry.data_type = encoded.data_type;
-  geometry.element_bits = kElementBits[encoded.data_type];
+  geometry.element_bits = encoded.interleave != 0 ? 128u * encoded.interleave : kElementBits[encoded.data_type];
   geometry.swizzle = kSwizzles[encoded.swizzle];
   geometry.fills_with_nan = encoded.oob_fill != 0;
   for (uint32_t d = 0; d < geometry.rank; ++d) {
@@ -83,6 +85,7 @@ bool DecodeTensorGeometry(const uint8_t* bytes, TensorGeometry& geometry) {
     geometry.extent[d] = uint64_t{encoded.last[d]} + 1;
     geometry.stride[d] = d == 0 ? 0 : encoded.stride[d - 1];
   }
+  if (encoded.interleave != 0) geometry.count[geometry.rank - 2] = 1;
   return geometry.RowBytes() % 16 == 0 && geometry.RowBytes() > 0;
 }
 

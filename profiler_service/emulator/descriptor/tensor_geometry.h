@@ -17,6 +17,11 @@ namespace sassay::emulator {
 inline constexpr int kMaxTensorRank = 5;
 
 // A tiled tensor in global memory and the box that one copy moves. Dimensions innermost first; all strides in bytes.
+//
+// Interleaved layouts (cuda.h names them and says no more; this is what an H200 does, tests/gpu/tma_interleave.py): the
+// channels lie in slices of 16 or 32 bytes, one slice beside the other along W. Dimensions are W, perhaps H and D, then
+// slices, then N; a slice is what an element is elsewhere, whatever the data type. A box has one slice, however many
+// channels its box_dim counts there.
 struct TensorGeometry {
   uint64_t base = 0;
   uint32_t rank = 0;
@@ -24,8 +29,8 @@ struct TensorGeometry {
   uint64_t stride[kMaxTensorRank] = {};  // bytes; [0] is not used
   uint32_t count[kMaxTensorRank] = {};   // elements of the box that arrive
   uint32_t step[kMaxTensorRank] = {};    // from one to the next, in elements of the tensor; [0] is always 1
-  uint32_t element_bits = 0;
-  uint32_t data_type = 0;  // CUtensorMapDataType
+  uint32_t element_bits = 0;             // of a slice, in an interleaved layout
+  uint32_t data_type = 0;                // CUtensorMapDataType
   Swizzle swizzle = Swizzle::kNone;
   bool fills_with_nan = false;
 
@@ -46,8 +51,8 @@ struct BoxRow {
   uint64_t address = 0;
 };
 
-// UNIMPLEMENTED for what the emulator lacks (interleaved layouts, types with gaps), INVALID_ARGUMENT for what
-// cuTensorMapEncodeTiled refuses.
+// UNIMPLEMENTED for what the emulator lacks (types with gaps, interleaved layouts that leave slices out along W),
+// INVALID_ARGUMENT for what cuTensorMapEncodeTiled refuses.
 absl::StatusOr<std::array<char, 128>> EncodeTensorGeometry(const sassay::v1::TensorMap& map, uint64_t base);
 // False: these are no tensor map.
 bool DecodeTensorGeometry(const uint8_t* bytes, TensorGeometry& geometry);
