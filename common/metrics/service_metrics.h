@@ -12,6 +12,8 @@ inline constexpr Metric kSubmissionsRunning = {
     "sassay_submissions_running", Type::kGauge, "", "Submissions that run", {}};
 inline constexpr Metric kSubmissionsAccepted = {
     "sassay_submissions_accepted_total", Type::kCounter, "", "Submissions that became durable", {}};
+inline constexpr Metric kSubmissionsReused = {
+    "sassay_submissions_reused_total", Type::kCounter, "", "Submissions that were answered by an earlier verdict", {}};
 inline constexpr Metric kSubmissionsRetried = {
     "sassay_submissions_retried_total", Type::kCounter, "", "Attempts that did not count and were made again", {}};
 inline constexpr Metric kSubmissionsFinished = {
@@ -95,6 +97,7 @@ inline constexpr const Metric* kServiceMetrics[] = {&kQueueDepth,
                                                     &kSubmissionsRunning,
                                                     &kSubmissionsAccepted,
                                                     &kSubmissionsFinished,
+                                                    &kSubmissionsReused,
                                                     &kSubmissionsRetried,
                                                     &kStageSeconds,
                                                     &kStagesUnavailable,

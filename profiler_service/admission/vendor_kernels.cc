@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/files.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/admission/code_digest.h"
 
@@ -80,6 +81,7 @@ absl::Status VendorKernels::Add(absl::string_view list) {
                            Known{static_cast<uint32_t>(lists_.size() - 1), std::string(words[2])});
     ++lists_.back().functions;
   }
+  digest_ = Sha256Hex(absl::StrCat(digest_, list));
   return absl::OkStatus();
 }
 

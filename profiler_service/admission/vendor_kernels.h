@@ -51,6 +51,8 @@ class VendorKernels {
 
   const std::vector<VendorList>& lists() const { return lists_; }
   uint64_t functions() const { return functions_.size(); }
+  // Of everything that was added, in its order, in hex.
+  const std::string& digest() const { return digest_; }
 
   // VENDOR_KERNEL for the first kernel of the bundle that is a vendor's; nothing otherwise. For an admitted bundle:
   // what is no ELF has no kernels.
@@ -64,6 +66,7 @@ class VendorKernels {
   absl::optional<Rejection> Match(absl::string_view field, const std::string& symbol, const std::string& digest,
                                   uint64_t instructions) const;
 
+  std::string digest_;
   std::vector<VendorList> lists_;
   absl::flat_hash_map<std::string, Known> functions_;  // by digest
 };

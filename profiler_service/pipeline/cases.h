@@ -29,10 +29,6 @@ std::string FirstDistribution(const Definition& definition);
 // Whether a checked run may tell why evaluate failed. Not where the failure is ours, the launch was refused, or an
 // endless kernel would only use up another deadline.
 bool SanitizeCanExplain(const verdict::Failure& failure);
-// Said of outputs that are wrong by themselves.
-inline constexpr char kNotSanitized[] =
-    "memcheck was not run: the outputs were wrong in the same way with other bytes in all memory that the kernel has "
-    "not written, so no stray read there explains them; --sanitize full runs it, and the other tools";
 // Memory misuse and faults are diagnosed even if nobody asked for the stage.
 bool IsMisuse(const verdict::Failure& failure);
 // Whether the device itself may be unusable now, by whomever: it is probed then.

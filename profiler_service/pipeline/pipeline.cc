@@ -318,7 +318,6 @@ class JobRun {
     }
     SuggestSize(*seen_.evaluate);
     for (const std::string& note : evaluation->notes()) seen_.notes.push_back(note);
-    if (seen_.evaluate->wrong_by_itself && Asked(sassay::v1::STAGE_SANITIZE)) seen_.notes.emplace_back(kNotSanitized);
     if (!evaluation->passed()) Finish(report, StageReport::FAILED, EvaluateFailure()->reason);
   }
 

@@ -184,6 +184,10 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
   return absl::OkStatus();
 }
 
+std::string ServicePipeline::settings_sha256() const {
+  return Sha256Hex(absl::StrCat(pipeline_->parts().default_sanitize, " ", vendor_kernels_.digest()));
+}
+
 uint64_t ServicePipeline::judge_deaths() const {
   uint64_t deaths = 0;
   for (const JudgeSupervisor* judge : judges_) deaths += judge->deaths();

@@ -30,6 +30,21 @@ absl::Status CheckPlace(const ProfileRequest& request) {
   return absl::OkStatus();
 }
 
+absl::Status CheckReuse(const ProfileRequest& request) {
+  if (!request.has_max_age()) return absl::OkStatus();
+  const google::protobuf::Duration& age = request.max_age();
+  if (request.fresh()) {
+    return absl::InvalidArgumentError(
+        "max_age: expected none together with fresh, which asks for everything anew; send one of the two");
+  }
+  if (age.seconds() < 0 || age.nanos() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_age: expected how old a timing may be that stands for a new one, 0 or more, got ",
+                     absl::FormatDuration(absl::Seconds(age.seconds()) + absl::Nanoseconds(age.nanos()))));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckDiagnostics(const ProfileRequest& request) {
   if (!sassay::v1::SanitizePolicy_IsValid(request.sanitize())) {
     return absl::InvalidArgumentError(
@@ -88,6 +103,7 @@ absl::Status CheckRequest(const ProfileRequest& request) {
     }
   }
   RETURN_IF_ERROR(CheckPlace(request));
+  RETURN_IF_ERROR(CheckReuse(request));
   return CheckDiagnostics(request);
 }
 

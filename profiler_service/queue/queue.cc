@@ -92,21 +92,28 @@ absl::StatusOr<store::NewSubmission> Queue::Prepare(const std::string& tenant, c
   return store::NewSubmission{absl::StrCat("s", RandomHex(12)), tenant, request, now, now + wait, run, options_.limits};
 }
 
-void Queue::Submit(const std::string& tenant, const ProfileRequest& request, const std::string& arch,
+void Queue::Submit(const std::string& tenant, const ProfileRequest& request, Placing placing,
                    store::Callback<store::Submitted> done) {
   absl::StatusOr<store::NewSubmission> submission = Prepare(tenant, request);
   if (!submission.ok()) return done(submission.status());
-  submission->arch = arch;
+  submission->arch = std::move(placing.arch);
+  submission->reuse = std::move(placing.reuse);
   const absl::Time deadline = submission->queue_deadline;
   store_.Submit(*std::move(submission),
                 [this, deadline, done = std::move(done)](absl::StatusOr<store::Submitted> answer) {
-                  if (answer.ok() && answer->created) {
-                    hooks_.accepted();
-                    OfferWork(1);
-                    NoteDeadline(deadline);
-                  }
+                  if (answer.ok() && answer->created) Accepted(*answer, deadline);
                   done(std::move(answer));
                 });
+}
+
+void Queue::Accepted(const store::Submitted& submitted, absl::Time queue_deadline) {
+  hooks_.accepted();
+  if (submitted.verdict.has_value()) {
+    hooks_.reused();
+    return Publish(*submitted.verdict);
+  }
+  OfferWork(1);
+  NoteDeadline(queue_deadline);
 }
 
 absl::StatusOr<absl::optional<std::string>> Queue::FindEarlier(const std::string& tenant,

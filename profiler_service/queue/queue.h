@@ -75,12 +75,19 @@ enum class PreviousProcess { kEndedOrWasKilled, kCrashed };
 // What happened, for metrics. Called on threads of the store and of the runners: be quick.
 struct QueueHooks {
   std::function<void()> accepted = [] {};
+  std::function<void()> reused = [] {};  // accepted, and ended with an earlier verdict
   std::function<void()> retried = [] {};
   std::function<void(const sassay::v1::Verdict&)> finished = [](const sassay::v1::Verdict&) {};
   std::function<void(const sassay::v1::StageReport&)> stage_finished = [](const sassay::v1::StageReport&) {};
   std::function<void(const sassay::v1::Excluded&)> excluded = [](const sassay::v1::Excluded&) {};
   std::function<void(const sassay::v1::TimingSettled&)> settled = [](const sassay::v1::TimingSettled&) {};
   std::function<void()> store_failed = [] {};
+};
+
+// Who may run a submission, and what may stand for that.
+struct Placing {
+  std::string arch;  // of its bundle, where several kinds of nodes take work; see store::AskedPool
+  store::Reuse reuse;
 };
 
 // Whether a request is well-formed, apart from its deadlines. INVALID_ARGUMENT names the field.
@@ -111,10 +118,9 @@ class Queue {
   // INVALID_ARGUMENT names the field; others as Store::Submit.
   void Submit(const std::string& tenant, const sassay::v1::ProfileRequest& request,
               store::Callback<store::Submitted> done) {
-    Submit(tenant, request, "", std::move(done));
+    Submit(tenant, request, {}, std::move(done));
   }
-  // `arch` is that of its bundle, where several kinds of nodes take work; see store::AskedPool.
-  void Submit(const std::string& tenant, const sassay::v1::ProfileRequest& request, const std::string& arch,
+  void Submit(const std::string& tenant, const sassay::v1::ProfileRequest& request, Placing placing,
               store::Callback<store::Submitted> done);
   // The submission that an earlier call with this request_id made; nothing if there was none. INVALID_ARGUMENT,
   // ALREADY_EXISTS as Submit.
@@ -171,6 +177,8 @@ class Queue {
  private:
   absl::StatusOr<store::NewSubmission> Prepare(const std::string& tenant,
                                                const sassay::v1::ProfileRequest& request) const;
+  // What follows for this process from a new submission.
+  void Accepted(const store::Submitted& submitted, absl::Time queue_deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   // `count` submissions more may wait. On a shared store nobody knows how many: as long as one is found, others look.
   void OfferWork(uint64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WorkOrStop() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -61,6 +61,15 @@ struct Asker {
   static constexpr size_t kMostStates = 4;
 };
 
+// What a verdict that was reached before may do for a submission (profiler_service/reuse).
+struct Reuse {
+  // The same for submissions of one tenant whose verdicts may stand for each other; empty: for none.
+  std::string key;
+  // The verdict to end with at `now`, made of one under the same key; nothing if that does not fit. A pure function,
+  // which may be called more than once, inside the transaction. Empty: it is run in any case.
+  std::function<absl::optional<sassay::v1::Verdict>(const sassay::v1::Verdict& earlier, absl::Time now)> copy;
+};
+
 // What a client asks for. `id` is used only if the request is new.
 struct NewSubmission {
   std::string id;
@@ -71,6 +80,7 @@ struct NewSubmission {
   absl::Duration run_deadline;
   AdmissionLimits limits;
   std::string arch = "";  // of its pool; see AskedPool
+  Reuse reuse = {};
 };
 
 // What became of a NewSubmission.
@@ -78,6 +88,7 @@ struct Submitted {
   std::string id;        // of the first submission with this request_id
   bool created = false;  // false: the same request was already here
   sassay::v1::Event accepted;
+  absl::optional<sassay::v1::Event> verdict;  // it was ended at once, by an earlier verdict
 };
 
 // A submission as the store knows it.
@@ -181,6 +192,11 @@ class Store {
   // Accepts a submission and appends its Accepted event. The same tenant, request_id and content again answers with the
   // first submission. ALREADY_EXISTS: same request_id, other content. RESOURCE_EXHAUSTED: a limit; the message names
   // the service's flag.
+  //
+  // One whose `reuse` fits the newest verdict of its key is ended in the same transaction, and takes no place: its
+  // events are Accepted and that verdict. A verdict is looked at if it was run for, is settled, counts and says
+  // something about its candidate (neither INFRA_ERROR nor CANCELLED), unless the latest ones of the key contradict
+  // each other by status. Its timing is MEASURED then.
   virtual void Submit(NewSubmission submission, Callback<Submitted> done) = 0;
   // The id of the submission that Submit would answer with; nothing if it would be new. ALREADY_EXISTS as there.
   virtual absl::StatusOr<absl::optional<std::string>> FindEarlier(absl::string_view tenant,
@@ -247,9 +263,9 @@ class Store {
   virtual absl::StatusOr<int> Trim(absl::Time before, int limit) = 0;
 
   // Remembers the window (replacing one of the same GPU and incident that was open) and excludes the finished
-  // submissions whose verdict comes of an attempt that overlaps: an Excluded event, and back to the queue unless that
-  // has happened `max_exclusions` times before. An attempt is excluded once, by whichever window comes first. What runs
-  // meanwhile is excluded when it ends (Finish, Return).
+  // submissions whose verdict comes of an attempt that overlaps, or was copied of one that does: an Excluded event, and
+  // back to the queue unless that has happened `max_exclusions` times before. An attempt is excluded once, by whichever
+  // window comes first. What runs meanwhile is excluded when it ends (Finish, Return).
   virtual void Exclude(const BadWindow& window, uint32_t max_exclusions, absl::Time now, Callback<Exclusions> done) = 0;
   // Windows that last, by their begins.
   virtual absl::StatusOr<std::vector<BadWindow>> OpenWindows() = 0;

@@ -203,6 +203,7 @@ class Decider {
     if (evaluate.numerics.has_value()) *verdict_.mutable_numerics() = *evaluate.numerics;
     verdict_.mutable_details()->set_device_output(evaluate.device_output);
     verdict_.set_replay_id(evaluate.replay_id);
+    if (evaluate.wrong_by_itself) Note(kWrongTwiceAlike);
     if (verdict_.stage() == sassay::v1::STAGE_SANITIZE && evaluate.failure.has_value()) {
       Note(absl::StrCat("evaluate saw: ", evaluate.failure->reason));
       AddWarps(evaluate.failure->warps);

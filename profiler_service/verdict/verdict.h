@@ -34,6 +34,11 @@ namespace sassay::verdict {
 // judge/numerics/compare.h or the input distributions change.
 inline constexpr absl::string_view kRulesVersion = "2026.4";
 
+// A note of verdicts on outputs that were wrong twice in the same way (EvaluateSeen::wrong_by_itself).
+inline constexpr char kWrongTwiceAlike[] =
+    "memcheck was not run: the outputs were wrong in the same way with other bytes in all memory that the kernel has "
+    "not written, so no stray read there explains them; --sanitize full runs it, and the other tools";
+
 // The most findings and warps a verdict carries.
 inline constexpr int kMaxFindings = 16;
 inline constexpr int kMaxWarps = 16;

@@ -242,6 +242,14 @@ TEST(Verdict, WithoutADiagnosisTheSymptomDecides) {
   EXPECT_THAT(verdict.details().notes(), Contains("sanitize: UNAVAILABLE: compute-sanitizer not found"));
 }
 
+TEST(Verdict, OutputsThatWereWrongTwiceAlikeAreMarkedForWhoReusesThem) {
+  Observations seen = Clean();
+  seen.evaluate->failure = Failed(VERDICT_CODE_MISMATCH);
+  EXPECT_THAT(Decide(seen).details().notes(), testing::Not(Contains(kWrongTwiceAlike)));
+  seen.evaluate->wrong_by_itself = true;
+  EXPECT_THAT(Decide(seen).details().notes(), Contains(kWrongTwiceAlike));
+}
+
 TEST(Verdict, AConvictionOfACorrectKernelIsASanitizerError) {
   Observations seen = Clean();
   seen.sanitize->convicting = {Finding(VERDICT_CODE_SHARED_RACE, "race")};

@@ -28,6 +28,16 @@ absl::Status CheckModel(const sassay::v1::GetCapabilitiesResponse& capabilities,
                                                     "'; there are: ", absl::StrJoin(models, ", ")));
 }
 
+store::Reuse ReuseFor(const ProfileRequest& request, const reuse::Subject& subject, const reuse::Judges& judges) {
+  store::Reuse reuse;
+  reuse.key = reuse::KeyOf(request, subject, judges);
+  if (request.fresh() || reuse.key.empty()) return reuse;
+  reuse.copy = [request, subject, judges](const sassay::v1::Verdict& earlier, absl::Time now) {
+    return reuse::CopyOf(earlier, request, subject, judges, now);
+  };
+  return reuse;
+}
+
 class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
  public:
   using ManagedStream::ManagedStream;
@@ -37,9 +47,9 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
     const absl::StatusOr<absl::optional<std::string>> earlier = port_.queue.FindEarlier(caller.tenant, request);
     if (!earlier.ok()) return Close(earlier.status());
     if (earlier->has_value()) return Follow(caller, **earlier, 0);
-    const absl::StatusOr<std::string> pool = Check(caller, request);
-    if (!pool.ok()) return Close(pool.status());
-    port_.queue.Submit(caller.tenant, request, *pool,
+    absl::StatusOr<queue::Placing> placing = Place(caller, request);
+    if (!placing.ok()) return Close(placing.status());
+    port_.queue.Submit(caller.tenant, request, *std::move(placing),
                        [this, self = shared_from_this(), caller](absl::StatusOr<store::Submitted> submitted) {
                          if (!submitted.ok()) return Close(submitted.status());
                          port_.pool.Post(caller.tenant,
@@ -63,20 +73,27 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
   }
 
  private:
-  // The pool in which it waits.
-  absl::StatusOr<std::string> Check(const Caller& caller, const ProfileRequest& request) {
+  // Whether it may be submitted, the pool in which it waits, and what would spare it that.
+  absl::StatusOr<queue::Placing> Place(const Caller& caller, const ProfileRequest& request) {
     if (!port_.submissions.Allow(caller.tenant)) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "more than ", port_.submissions.per_second(),
           " submissions a second; the limit is --max-submissions-per-second (per tenant); slow down and retry"));
     }
     if (port_.nodes == nullptr) RETURN_IF_ERROR(CheckModel(port_.capabilities, request));
-    RETURN_IF_ERROR(port_.catalog.Resolve(request.workload()).status());
+    ASSIGN_OR_RETURN(const sassay::v1::Workload workload, port_.catalog.Resolve(request.workload()));
     RETURN_IF_ERROR(port_.blobs->Touch(caller.tenant, request.bundle_sha256(), absl::Now()));
-    if (port_.nodes == nullptr) return std::string();  // all that waits here is for this process
-    ASSIGN_OR_RETURN(const std::string beginning,
-                     port_.blobs->Read(caller.tenant, request.bundle_sha256(), 0, kPeekBytes));
-    return PoolFor(beginning, request.gpu_model(), port_.capabilities, port_.nodes->Known());
+    queue::Placing placing;
+    Nodes known;
+    if (port_.nodes != nullptr) {  // else all that waits here is for this process
+      known = port_.nodes->Known();
+      ASSIGN_OR_RETURN(const std::string beginning,
+                       port_.blobs->Read(caller.tenant, request.bundle_sha256(), 0, kPeekBytes));
+      ASSIGN_OR_RETURN(placing.arch, PoolFor(beginning, request.gpu_model(), port_.capabilities, known));
+    }
+    placing.reuse = ReuseFor(request, {workload.name(), absl::BytesToHexString(workload.definition_sha256())},
+                             JudgesOf(port_.capabilities, port_.settings_sha256, known));
+    return placing;
   }
 
   // Writes what is there. Whoever finds the stream idle goes on; the subscription loses no wake-up because every claim

@@ -43,6 +43,7 @@ struct PortContext {
   OpenStreams& streams;
   std::function<void(absl::StatusCode)> refused;     // counts answers that are no OK
   sassay::v1::GetCapabilitiesResponse capabilities;  // of this process alone
+  std::string settings_sha256;                       // NodeFacts.settings_sha256 of this process
   cluster::NodeRegistry* nodes = nullptr;            // null where no nodes are admitted
 };
 

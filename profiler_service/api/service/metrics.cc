@@ -25,6 +25,7 @@ double Seconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) *
 Metrics::Metrics() : registry_(std::make_shared<prometheus::Registry>()) {
   prometheus::Registry& registry = *registry_;
   accepted_ = &metrics::AddCounter(registry, metrics::kSubmissionsAccepted, {});
+  reused_ = &metrics::AddCounter(registry, metrics::kSubmissionsReused, {});
   retried_ = &metrics::AddCounter(registry, metrics::kSubmissionsRetried, {});
   store_errors_ = &metrics::AddCounter(registry, metrics::kStoreErrors, {});
   for (const bool answer : {false, true}) {
@@ -48,6 +49,7 @@ Metrics::~Metrics() = default;
 queue::QueueHooks Metrics::Hooks() {
   queue::QueueHooks hooks;
   hooks.accepted = [this] { accepted_->Increment(); };
+  hooks.reused = [this] { reused_->Increment(); };
   hooks.retried = [this] { retried_->Increment(); };
   hooks.finished = [this](const sassay::v1::Verdict& verdict) {
     if (const auto counter = finished_.find(verdict.status()); counter != finished_.end()) counter->second->Increment();

@@ -57,6 +57,7 @@ class Metrics {
 
   std::shared_ptr<prometheus::Registry> registry_;
   prometheus::Counter* accepted_;
+  prometheus::Counter* reused_;
   prometheus::Counter* retried_;
   prometheus::Counter* store_errors_;
   std::map<bool, prometheus::Counter*> excluded_;  // whether it is run again

@@ -79,6 +79,7 @@ sassay::v1::NodeFacts NodeFactsOf(const ServiceFacts& facts, uint32_t places) {
   node.set_sassay_version(facts.capabilities.sassay_version());
   node.set_rules_version(facts.capabilities.rules_version());
   node.set_provenance_toolkit(facts.capabilities.provenance_toolkit());
+  node.set_settings_sha256(facts.settings_sha256);
   node.set_host(HostName());
   node.set_places(places);
   return node;

@@ -70,6 +70,7 @@ ServiceFacts FactsOf(const ServiceOptions& options, pipeline::ServicePipeline* p
   if (pipeline == nullptr) return facts;
   facts.capabilities.set_provenance_toolkit(pipeline->provenance_toolkit());
   for (const sassay::v1::DeviceCapability& device : pipeline->devices()) *facts.capabilities.add_devices() = device;
+  facts.settings_sha256 = pipeline->settings_sha256();
   facts.gpus = &pipeline->gpus();
   facts.metrics = MetricsOf(*pipeline);
   return facts;

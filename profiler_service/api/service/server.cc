@@ -141,6 +141,7 @@ struct Server::Parts {
              streams,
              [this](absl::StatusCode code) { metrics.CountRefused(code); },
              std::move(facts.capabilities),
+             std::move(facts.settings_sha256),
              backing->nodes()},
         machine(std::move(facts.metrics)),
         telemetry(*facts.telemetry),

@@ -24,6 +24,8 @@ namespace sassay::api {
 // What the service tells about the machine it runs on.
 struct ServiceFacts {
   sassay::v1::GetCapabilitiesResponse capabilities;
+  // NodeFacts.settings_sha256 of this process; empty at a front end.
+  std::string settings_sha256;
   // Of the runner, null without one; they outlive the server.
   pipeline::Gpus* gpus = nullptr;
   telemetry::Hub* telemetry = nullptr;

@@ -112,6 +112,7 @@ Answer<sassay::v1::CancelResponse> TestClient::Cancel(const std::string& id) {
 }
 
 ServerTest::ServerTest(std::vector<std::string> gpus) : gpus_(std::move(gpus)) {
+  capabilities_.set_rules_version("test rules");
   options_.listen = "127.0.0.1:0";
   options_.state = directory_.path() / "state";
   options_.store = "sqlite:" + options_.state + "/sassay.db";
@@ -123,7 +124,8 @@ ServerTest::ServerTest(std::vector<std::string> gpus) : gpus_(std::move(gpus)) {
 absl::StatusOr<std::unique_ptr<Server>> ServerTest::TryStart(const ServiceOptions& options) {
   ASSIGN_OR_RETURN(StateFolder state, StateFolder::Take(options.state));
   ServiceFacts facts;
-  facts.capabilities.set_rules_version("test rules");
+  facts.capabilities = capabilities_;
+  facts.settings_sha256 = settings_sha256_;
   for (const metrics::Metric* deaths : {&metrics::kJudgeDeaths, &metrics::kRunnerDeaths}) {
     facts.metrics.push_back({deaths, [] { return 1.0; }});
   }

@@ -67,6 +67,8 @@ class ServerTest : public testing::Test {
 
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("server_test");
   ServiceOptions options_;
+  sassay::v1::GetCapabilitiesResponse capabilities_;
+  std::string settings_sha256_;
   queue::FakeRunner runner_{4};
   pipeline::FakeGpus gpus_;
   pipeline::Gpus* acts_on_ = &gpus_;

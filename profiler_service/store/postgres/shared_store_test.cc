@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <iostream>
 #include <map>
 #include <set>
 
@@ -111,6 +112,55 @@ TEST(SharedStore, EverySubmissionIsTakenOnceAndHasOneVerdictAndDenseEvents) {
   const auto usage = *front_end.Usage("", absl::Now());
   for (const sassay::v1::TenantUsage& tenant : usage) verdicts += tenant.verdicts();
   EXPECT_EQ(verdicts, static_cast<uint64_t>(kSubmissions));
+}
+
+// One process excludes a verdict while others copy it: each copy is run again, or was never made.
+TEST(SharedStore, NoCopyOfAVerdictIsMissedByWhatExcludesIt) {
+  constexpr int kCopies = 5;
+  const auto stores = OpenStores(3, EmptiedStore());
+  int copied = 0;
+  for (int round = 0; round < 15; ++round) {
+    const std::string name = absl::StrCat("round", round);
+    const auto submission = [&](const std::string& id, bool copies) {
+      NewSubmission submission = SubmissionOf("ann", id, id);
+      submission.arch = name;  // a pool of this round's own
+      submission.reuse.key = name;
+      if (!copies) return submission;
+      submission.reuse.copy = [](const sassay::v1::Verdict& earlier, absl::Time) {
+        sassay::v1::Verdict copy = earlier;
+        copy.set_reused_from(earlier.submission_id());
+        return absl::make_optional(copy);
+      };
+      return submission;
+    };
+    ASSERT_TRUE(SubmitTo(*stores[0], submission(name, false)).ok());
+    Asker asker("me");
+    asker.pools = {{name, 1, {"local"}}};
+    const auto lease = Await<absl::optional<Lease>>([&](Callback<absl::optional<Lease>> done) {
+      stores[0]->Acquire(asker, kNow, kNow + absl::Seconds(30), std::move(done));
+    });
+    ASSERT_TRUE(lease.ok() && lease->has_value()) << lease.status();
+    ASSERT_TRUE(FinishIn(*stores[0], **lease, name).ok());
+    std::atomic<int> ended = 0;
+    OnThreads(3, [&](int thread) {
+      if (thread == 0) {
+        const auto excluded = Await<Exclusions>([&](Callback<Exclusions> done) {
+          stores[0]->Exclude({name, kNow, kNow + absl::Minutes(1), name, "hot"}, 3, kNow, std::move(done));
+        });
+        ASSERT_TRUE(excluded.ok()) << excluded.status();
+        return;
+      }
+      for (int i = 0; i < kCopies; ++i) {
+        const auto answer =
+            SubmitTo(*stores[static_cast<size_t>(thread)], submission(absl::StrCat(name, "-", thread, "-", i), true));
+        ASSERT_TRUE(answer.ok()) << answer.status();
+        ended += answer->verdict.has_value();
+      }
+    });
+    copied += ended;
+    EXPECT_EQ(stores[1]->CountDepths()->queued, static_cast<uint64_t>((1 + 2 * kCopies) * (round + 1))) << round;
+  }
+  std::cout << copied << " of " << 15 * 2 * kCopies << " were copied before their original was excluded\n";
 }
 
 // Reads all pages from `after` on until `done`, and once more then.

@@ -58,8 +58,8 @@ absl::Status CountVerdict(Db& db, const Submission& submission, uint64_t gpu_ns)
 
 absl::Status CountExcludedVerdict(Db& db, const Submission& submission) {
   Query query = db.Prepare("SELECT gpu_ns FROM attempts WHERE id = ? AND attempt = ?");
-  RETURN_IF_ERROR(query.Bind(submission.id).Bind(submission.attempt).Step().status());
-  const int64_t gpu_ns = query.Int(0);
+  ASSIGN_OR_RETURN(const bool ran, query.Bind(submission.id).Bind(submission.attempt).Step());
+  const int64_t gpu_ns = ran ? query.Int(0) : 0;  // a copy's attempt was another's
   return db.Prepare(db.dialect().count_excluded).Bind(gpu_ns).Bind(submission.tenant).Run();
 }
 
@@ -83,6 +83,26 @@ absl::Status RememberWindow(Db& db, const BadWindow& window) {
       .Run();
 }
 
+absl::Status ReadAll(Query& query, std::vector<Submission>& submissions) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return absl::OkStatus();
+    submissions.push_back(ReadSubmission(query));
+  }
+}
+
+// Submissions that ended with a copy of one of these verdicts, which counts. Attempt 0: what was run later is its own.
+absl::Status AddCopies(Db& db, std::vector<Submission>& submissions) {
+  const size_t originals = submissions.size();
+  return ForEach(
+      db,
+      SASSAY_SELECT_SUBMISSION
+      "WHERE reused_from = ? AND reused_from <> '' AND attempt = 0 AND state = 2 AND NOT EXISTS (SELECT 1 FROM "
+      "exclusions x WHERE x.id = submissions.id AND x.attempt = 0) ORDER BY place",
+      originals, [&](size_t i, Query& query) { query.Bind(submissions[i].id); },
+      [&](size_t, Query& query) { return ReadAll(query, submissions); });
+}
+
 // Finished submissions whose verdict comes of an attempt that overlaps and counts.
 absl::StatusOr<std::vector<Submission>> StandingIn(Db& db, const BadWindow& window) {
   Query query = db.Prepare(
@@ -95,11 +115,9 @@ absl::StatusOr<std::vector<Submission>> StandingIn(Db& db, const BadWindow& wind
   static_assert(sassay::v1::VERDICT_STATUS_UNSPECIFIED == 0 && sassay::v1::VERDICT_STATUS_CANCELLED == 11);
   query.Bind(window.gpu).Bind(window.from).Bind(window.to);
   std::vector<Submission> submissions;
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool row, query.Step());
-    if (!row) return submissions;
-    submissions.push_back(ReadSubmission(query));
-  }
+  RETURN_IF_ERROR(ReadAll(query, submissions));
+  RETURN_IF_ERROR(AddCopies(db, submissions));
+  return submissions;
 }
 
 std::vector<std::string> IdsOf(const std::vector<Submission>& submissions) {
@@ -110,8 +128,11 @@ std::vector<std::string> IdsOf(const std::vector<Submission>& submissions) {
 
 absl::StatusOr<std::vector<std::string>> ExcludedBy(Db& db, const BadWindow& window) {
   Query query = db.Prepare(
-      "SELECT DISTINCT x.id FROM exclusions x JOIN attempts a ON a.id = x.id AND a.attempt = x.attempt WHERE a.gpu = ? "
-      "AND a.ended_at > ? AND a.seated_at < ? AND x.incident = ? ORDER BY x.id");
+      "SELECT x.id FROM exclusions x JOIN attempts a ON a.id = x.id AND a.attempt = x.attempt WHERE a.gpu = ?1 AND "
+      "a.ended_at > ?2 AND a.seated_at < ?3 AND x.incident = ?4 UNION SELECT c.id FROM exclusions x JOIN attempts a ON "
+      "a.id = x.id AND a.attempt = x.attempt JOIN submissions c ON c.reused_from = x.id JOIN exclusions y ON y.id = "
+      "c.id AND y.attempt = 0 WHERE a.gpu = ?1 AND a.ended_at > ?2 AND a.seated_at < ?3 AND x.incident = ?4 AND "
+      "c.reused_from <> '' AND y.incident = ?4 ORDER BY 1");
   query.Bind(window.gpu).Bind(window.from).Bind(window.to).Bind(window.incident_id);
   std::vector<std::string> ids;
   for (;;) {
@@ -149,7 +170,7 @@ absl::StatusOr<std::vector<Attempt>> ReadAttempts(Query query) {
 
 uint64_t GpuTimeOf(const Verdict& verdict) {
   uint64_t sum = 0;
-  for (const sassay::v1::StageReport& stage : verdict.stages()) sum += stage.device_ns();
+  for (const sassay::v1::StageReport& stage : verdict.stages()) sum += stage.cached() ? 0 : stage.device_ns();
   return sum;
 }
 

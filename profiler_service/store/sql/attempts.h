@@ -17,7 +17,7 @@
 
 namespace sassay::store::sql {
 
-// Sum of device_ns of the verdict's stages.
+// Sum of device_ns of the verdict's stages that ran for it.
 uint64_t GpuTimeOf(const sassay::v1::Verdict& verdict);
 
 // Gives the event its place at the end of the submission's list, in `submission` too; SaveLast has to follow.

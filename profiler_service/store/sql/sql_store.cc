@@ -101,7 +101,11 @@ absl::Status SqlStore::Record(Operation<bool> operation, const Changes& changes)
 void SqlStore::Submit(NewSubmission submission, Callback<Submitted> done) {
   Scope scope;
   scope.admits = true;
-  const auto tell = [](const Submitted& submitted, Changes& changes) { changes.work = submitted.created; };
+  // What excludes a verdict must not miss a copy that is being made of it.
+  if (submission.reuse.copy) scope.windows = Windows::kRead;
+  const auto tell = [](const Submitted& submitted, Changes& changes) {
+    changes.work = submitted.created && !submitted.verdict.has_value();
+  };
   writer_.Post<NewSubmission, Submitted>(sql::Submit, std::move(submission),
                                          Announced<Submitted>(std::move(done), tell), std::move(scope));
 }

@@ -248,6 +248,15 @@ CREATE TABLE weights (
   weight INTEGER NOT NULL
 ) WITHOUT ROWID;
 )sql",
+    // Version 7: verdicts that stand for others (profiler_service/reuse). A submission that was run has a key and may
+    // be
+    // copied; a copy has no key, and names what it was copied of.
+    R"sql(
+ALTER TABLE submissions ADD COLUMN reuse_key TEXT NOT NULL DEFAULT '';
+ALTER TABLE submissions ADD COLUMN reused_from TEXT NOT NULL DEFAULT '';
+CREATE INDEX submissions_reuse ON submissions (tenant, reuse_key, place) WHERE reuse_key <> '' AND state = 2;
+CREATE INDEX submissions_copies ON submissions (reused_from) WHERE reused_from <> '';
+)sql",
 };
 constexpr int64_t kVersion = std::size(kMigrations);
 constexpr int64_t kCountsUsage = 4;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
@@ -151,12 +152,30 @@ TEST_F(SqliteFile, TheAuditLogCanBeReadBesideTheService) {
   EXPECT_FALSE(ReadAuditLog(directory_.path() / "nothing.db", 0, 10).ok());
 }
 
-TEST_F(SqliteFile, ADatabaseOfVersionOneIsBroughtUpToDate) {
-  ASSERT_TRUE(MigrateSchema(*(*SqliteDb::Open(path())), 1).ok());
-  const auto store = OpenSqliteStore(path());
-  ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_TRUE((*store)->Holds().ok());
-  EXPECT_TRUE((*store)->LeasesExpiredBy(absl::InfiniteFuture()).ok());
+TEST_F(SqliteFile, ADatabaseOfEveryVersionIsBroughtUpToDateAndWhatWaitedThereIsRun) {
+  for (int64_t version = 1; version <= 6; ++version) {
+    const std::string file = directory_.path() / absl::StrCat("v", version, ".db");
+    {
+      const auto db = *SqliteDb::Open(file);
+      ASSERT_TRUE(MigrateSchema(*db, version).ok());
+      ASSERT_TRUE(db->Execute("INSERT INTO tenants (name) VALUES ('ann');"
+                              "INSERT INTO submissions (id, tenant, request_id, request, accepted_at, queue_deadline, "
+                              "run_deadline) VALUES ('s', 'ann', 'r', x'', 0, 9000000000000000000, 0)")
+                      .ok());
+    }
+    const auto store = OpenSqliteStore(file);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE((*store)->Holds().ok());
+    const auto lease = Await<absl::optional<Lease>>([&](Callback<absl::optional<Lease>> done) {
+      (*store)->Acquire("me", absl::UnixEpoch(), absl::InfiniteFuture(), std::move(done));
+    });
+    ASSERT_TRUE(lease.ok() && lease->has_value()) << lease.status();
+    EXPECT_EQ((*lease)->submission.id, "s");
+    const auto finished = Await<std::vector<sassay::v1::Event>>([&](Callback<std::vector<sassay::v1::Event>> done) {
+      (*store)->Finish(**lease, VerdictOf(sassay::v1::VERDICT_STATUS_CORRECT), {}, std::move(done));
+    });
+    EXPECT_TRUE(finished.ok()) << finished.status();
+  }
 }
 
 // A submission of version 3 that has ended: accepted, verdict.

@@ -58,6 +58,13 @@ class StoreConformance : public testing::TestWithParam<std::pair<std::string, St
   sassay::v1::TenantUsage UsageOf(const std::string& tenant);
   absl::StatusOr<Cancellation> Cancel(const std::string& tenant, const std::string& id);
 
+  // Accepted a minute after now_.
+  absl::StatusOr<Submitted> SubmitReusing(const std::string& tenant, const std::string& request_id, Reuse reuse,
+                                          AdmissionLimits limits = {1000, 1000});
+  // The id of a submission that was run on "g" for this verdict, which may stand for others of its key.
+  std::string Judged(const std::string& tenant, const std::string& request_id, const std::string& key,
+                     sassay::v1::Verdict verdict);
+
   // What scheduling looks at.
   struct Wish {
     sassay::v1::Priority priority = sassay::v1::PRIORITY_BATCH;

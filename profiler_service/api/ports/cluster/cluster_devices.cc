@@ -72,6 +72,23 @@ void AddDevices(const Nodes& living, GetCapabilitiesResponse& capabilities) {
   }
 }
 
+reuse::Judges JudgesOf(const GetCapabilitiesResponse& own, const std::string& settings_sha256, const Nodes& known) {
+  reuse::Judges judges;
+  judges.rules = own.rules_version();
+  judges.sassay = own.sassay_version();
+  if (own.devices_size() > 0) {
+    judges.provenance_toolkits.insert(own.provenance_toolkit());
+    judges.settings.insert(settings_sha256);
+  }
+  for (const DeviceCapability& device : own.devices()) judges.Add(device);
+  for (const auto& node : known) {
+    judges.provenance_toolkits.insert(node->facts.provenance_toolkit());
+    judges.settings.insert(node->facts.settings_sha256());
+    for (const NodeGpu& gpu : node->facts.gpus()) judges.Add(gpu.device());
+  }
+  return judges;
+}
+
 void AddNode(const Nodes& known, sassay::v1::Gpu& gpu) {
   for (const auto& node : known) {
     for (const NodeGpu& each : node->facts.gpus()) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "profiler_service/cluster/node_registry.h"
+#include "profiler_service/reuse/reuse.h"
 #include "sassay/v1/control.pb.h"
 #include "sassay/v1/profiler.pb.h"
 
@@ -17,6 +18,11 @@ using Nodes = std::vector<cluster::NodeRegistry::NodePtr>;
 // Adds the devices of `living` nodes, each with its node's name, to what the front end itself has; and the toolkit that
 // establishes provenance, if the front end has none and all of them have the same.
 void AddDevices(const Nodes& living, sassay::v1::GetCapabilitiesResponse& capabilities);
+
+// Who might judge a submission: `own` devices, of a process with these settings (NodeFacts.settings_sha256), and
+// `known` nodes.
+reuse::Judges JudgesOf(const sassay::v1::GetCapabilitiesResponse& own, const std::string& settings_sha256,
+                       const Nodes& known);
 
 // Says whose the GPU is and what runs there, if it is one of `known` nodes.
 void AddNode(const Nodes& known, sassay::v1::Gpu& gpu);

@@ -36,6 +36,7 @@ FrontEndFixture::FrontEndFixture(const std::filesystem::path& directory, store::
                streams_,
                [](absl::StatusCode) {},
                {},
+               "settings",
                &nodes_},
       nodes_(registered, [] { return kClusterTestNow; }),
       cluster_port_(context_, {nodes_, cluster_pool_, [] { return kClusterTestNow; }}),
