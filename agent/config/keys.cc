@@ -56,6 +56,8 @@ constexpr Key kKeys[] = {
     {"endpoint", kText, "", "", false, false,
      "the model's server, for example http://127.0.0.1:8000 or https://openrouter.ai/api/v1", "URL"},
     {"first_token_deadline", kDuration, "10m", "", false, true, "how long a model may be silent before its answer"},
+    {"fresh", kSwitch, "false", "", false, true,
+     "have everything done anew, also what an identical submission has settled; run and bench always do"},
     {"gpu_model", kText, "", "", false, true,
      "only a GPU of this model may judge it, as the service calls it (\"NVIDIA H200\"); default: any", "MODEL"},
     {"in_flight", kCount, "500", "", false, true, "trajectories that are worked on at once"},
@@ -69,6 +71,9 @@ constexpr Key kKeys[] = {
      "parts of the system prompt: params,templates,contract in any order, all, or none", "PARTS"},
     {"label", kText, "", "", false, true, "words that keep conditions apart in reports"},
     {"language", kChoice, "cuda", "cuda|triton", false, true, "what a model is asked to write"},
+    {"max_age", kDuration, "", "", false, true,
+     "a timing no older than this stands for a new one, where an identical submission has one; default: always timed "
+     "anew"},
     {"max_submissions", kCount, "64", "", false, true, "submissions of a run that the service has at once"},
     {"max_tokens", kCount, "", "", false, true, "most tokens of one answer, reasoning included"},
     {"model", kText, "", "", false, false,

@@ -73,6 +73,8 @@ void Progress::OnEvent(const v1::Event& event) {
   } else if (event.has_verdict()) {
     step_.clear();
     EraseLine();
+    if (const std::string& from = event.verdict().reused_from(); !from.empty())
+      Line(fmt::format("{:<11}from {}", "cached", PrintableLine(from)));
     const bool open = event.verdict().timing().status() == v1::Timing::PROVISIONAL && !event.last();
     if (open) BeginLocked("settling", "until the reliability monitor has vouched for the GPU");
   } else if (event.has_timing_settled()) {

@@ -47,6 +47,16 @@ class ProgressTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
+TEST_F(ProgressTest, AVerdictThatWasReachedBeforeSaysForWhom) {
+  Progress progress(out_, Style(false), /*interactive=*/false, [this] { return now_; });
+  v1::Event verdict;
+  verdict.mutable_verdict()->set_reused_from("sub-1");
+  verdict.set_last(true);
+  progress.OnEvent(verdict);
+  progress.Finish();
+  EXPECT_EQ(out_.str(), "cached     from sub-1\n");
+}
+
 TEST_F(ProgressTest, PipedOutputIsOnePlainLinePerFact) {
   Progress progress(out_, Style(false), /*interactive=*/false, [this] { return now_; });
   Feed(progress);

@@ -284,6 +284,22 @@ TEST(RenderGoldenTest, CorrectShowsEvidenceAndTimingWithConditions) {
   ExpectGolden("correct.txt", RenderVerdict(Parse<v1::Verdict>(kCorrect), Style(false)));
 }
 
+TEST(RenderGoldenTest, ACopySaysWhoseItIsAndWhichStagesRanThen) {
+  v1::Verdict verdict = Parse<v1::Verdict>(R"pb(
+    submission_id: "sub-45"
+    reused_from: "sub-44"
+    status: VERDICT_STATUS_CORRECT
+    stage: STAGE_EVIDENCE
+    code: VERDICT_CODE_OK
+    reason: "every stage that ran is content"
+    workload: "gemm_n256_k256/M=256"
+    stages { stage: STAGE_EVALUATE outcome: PASSED wall_ns: 8000000 cached: true }
+    stages { stage: STAGE_TIMING outcome: UNAVAILABLE reason: "emulated device" wall_ns: 5000 cached: true }
+    stages { stage: STAGE_SANITIZE outcome: SKIPPED }
+  )pb");
+  ExpectGolden("cached.txt", RenderVerdict(verdict, Style(false)));
+}
+
 TEST(RenderGoldenTest, CompileErrorShowsDiagnosticsWithSourceLine) {
   ExpectGolden("compile_error.txt", RenderVerdict(Parse<v1::Verdict>(kCompileError), Style(false)));
 }

@@ -76,6 +76,8 @@ std::string Footer(const v1::Verdict& verdict) {
   add("bundle", PrintableLine(verdict.bundle_sha256()));
   std::string submission = PrintableLine(verdict.submission_id());
   if (verdict.attempt() > 1) absl::StrAppend(&submission, " (attempt ", verdict.attempt(), ")");
+  if (!verdict.reused_from().empty())
+    absl::StrAppend(&submission, " (cached, from ", PrintableLine(verdict.reused_from()), ")");
   add("submission", submission);
   add("versions", VersionsText(verdict.versions()));
   if (!verdict.replay_id().empty())

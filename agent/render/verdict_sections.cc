@@ -259,7 +259,8 @@ std::string StagesSection(const v1::Verdict& verdict, const Style& style) {
   Rows rows;
   for (const v1::StageReport& report : verdict.stages()) {
     const std::string device = report.device_ns() > 0 ? absl::StrCat("device ", DurationText(report.device_ns())) : "";
-    rows.push_back({LowerCase(EnumName(report.stage())), LowerCase(EnumName(report.outcome())),
+    rows.push_back({LowerCase(EnumName(report.stage())),
+                    absl::StrCat(LowerCase(EnumName(report.outcome())), report.cached() ? ", cached" : ""),
                     report.wall_ns() > 0 ? DurationText(report.wall_ns()) : "-", device,
                     report.reason() == verdict.reason() ? "" : PrintableLine(report.reason())});
   }

@@ -39,6 +39,19 @@ absl::StatusOr<v1::Diagnosis> ParseDiagnosis(const std::string& name) {
                                                  absl::StrJoin(names, ", "), ".", DidYouMean(name, names)));
 }
 
+absl::Status AddReuse(const Settings& settings, v1::ProfileRequest& request) {
+  const absl::Duration max_age = settings.Duration("max_age", absl::ZeroDuration());
+  request.set_fresh(settings.Switch("fresh"));
+  if (max_age <= absl::ZeroDuration()) return absl::OkStatus();
+  if (request.fresh()) {
+    return absl::InvalidArgumentError(absl::StrCat("--fresh has everything done anew and --max-age (",
+                                                   settings.Origin("max_age"),
+                                                   ") lets an earlier timing stand; give one of the two."));
+  }
+  SetDuration(max_age, *request.mutable_max_age());
+  return absl::OkStatus();
+}
+
 v1::SanitizePolicy ParsePolicy(const std::string& name) {
   if (name == "none") return v1::SANITIZE_POLICY_NONE;
   if (name == "fast") return v1::SANITIZE_POLICY_FAST;
@@ -88,6 +101,14 @@ absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const s
   const absl::Duration run = settings.Duration("run_deadline", absl::ZeroDuration());
   if (queue > absl::ZeroDuration()) SetDuration(queue, *request.mutable_queue_deadline());
   if (run > absl::ZeroDuration()) SetDuration(run, *request.mutable_run_deadline());
+  RETURN_IF_ERROR(AddReuse(settings, request));
+  return request;
+}
+
+absl::StatusOr<v1::ProfileRequest> MakeFreshRequest(const Settings& settings, v1::Priority usual) {
+  ASSIGN_OR_RETURN(v1::ProfileRequest request, MakeRequest(settings, "", usual));
+  request.clear_max_age();
+  request.set_fresh(true);
   return request;
 }
 

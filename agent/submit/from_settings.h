@@ -18,11 +18,16 @@ ConnectionOptions ConnectionFrom(const Settings& settings);
 // With the `reconnect_deadline` setting.
 RetryPolicy RetryPolicyFrom(const Settings& settings);
 
-// A request with the settings' stages, sanitize policy, diagnoses, class, GPU model and deadlines and a fresh
-// request_id; `usual` is the class where the settings leave it open. INVALID_ARGUMENT for an unknown stage or
-// diagnosis.
+// A request with the settings' stages, sanitize policy, diagnoses, class, GPU model, deadlines and what may be reused,
+// and a fresh request_id; `usual` is the class where the settings leave it open. INVALID_ARGUMENT for an unknown stage
+// or diagnosis, and for --fresh with --max-age.
 absl::StatusOr<v1::ProfileRequest> MakeRequest(const Settings& settings, const std::string& workload,
                                                v1::Priority usual = v1::PRIORITY_UNSPECIFIED);
+
+// The same for what is measured or counted more than once, where an answer that was given before would be no second
+// one: for no workload yet, and never answered from an earlier verdict, whatever the settings say.
+absl::StatusOr<v1::ProfileRequest> MakeFreshRequest(const Settings& settings,
+                                                    v1::Priority usual = v1::PRIORITY_UNSPECIFIED);
 
 }  // namespace sassay::agent
 

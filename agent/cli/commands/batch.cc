@@ -60,6 +60,8 @@ std::string WhatDecides(const Settings& settings, v1::ProfileRequest request) {
   request.clear_request_id();
   request.clear_priority();
   request.clear_queue_deadline();
+  request.clear_max_age();
+  request.clear_fresh();
   std::string text = request.SerializeAsString();
   for (const char* key : {"arch", "abi", "profile", "device", "device_table", "autotune_config"})
     absl::StrAppend(&text, "\n", settings.Text(key));
@@ -287,15 +289,16 @@ void AddBatchCommand(CLI::App& root, Invocation& invocation) {
   command->add_flag("--keep-order", arguments->keep_order,
                     "records in the order of the input; default: as they are decided");
   AddSettingFlags(*command, invocation,
-                  {"workload",  "stages",         "sanitize",         "baseline",           "diagnose", "priority",
-                   "gpu_model", "queue_deadline", "run_deadline",     "reconnect_deadline", "arch",     "abi",
-                   "profile",   "definitions",    "device",           "device_table",       "cuda",     "cuda_home",
-                   "cache_dir", "triton_venv",    "compile_deadline", "allow_unsandboxed"});
+                  {"workload", "stages",    "sanitize",  "baseline",       "diagnose",         "priority",
+                   "max_age",  "fresh",     "gpu_model", "queue_deadline", "run_deadline",     "reconnect_deadline",
+                   "arch",     "abi",       "profile",   "definitions",    "device",           "device_table",
+                   "cuda",     "cuda_home", "cache_dir", "triton_venv",    "compile_deadline", "allow_unsandboxed"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"
       "  mini-ptx-agent batch items.jsonl -o records.jsonl --workload gemm_n256_k256/M=256\n"
       "  mini-ptx-agent batch --keep-order < items.jsonl > records.jsonl\n"
+      "  mini-ptx-agent batch items.jsonl -o records.jsonl --workload gemm_n7168_k5120/M=8192 --max-age 12h\n"
       "  mini-ptx-agent batch items.jsonl --concurrency 200 --stages evaluate,sanitize | jq -r .verdict.status\n"
       "\n"
       "An item: {\"id\": \"a\", \"workload\": \"gemm_n256_k256/M=64\", \"source\": \"…\"}, with \"answer\" (a model's, "

@@ -124,7 +124,7 @@ class Running {
     const Settings& settings = session_.settings();
     ServiceJudgeOptions options;
     options.retry = RetryPolicyFrom(settings);
-    ASSIGN_OR_RETURN(options.request, MakeRequest(settings, ""));
+    ASSIGN_OR_RETURN(options.request, MakeFreshRequest(settings));
     options.request.clear_stages();
     options.request.add_stages(v1::STAGE_TIMING);
     ASSIGN_OR_RETURN(const auto capabilities, GetCapabilitiesFor(connection, options.request));

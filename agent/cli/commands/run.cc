@@ -123,7 +123,7 @@ absl::StatusOr<ServiceJudgeOptions> JudgeOptions(const Beginning& beginning) {
   ServiceJudgeOptions options;
   options.builds = std::max(1u, std::thread::hardware_concurrency());
   options.submissions = settings.Count("max_submissions");
-  ASSIGN_OR_RETURN(options.request, MakeRequest(settings, "", v1::PRIORITY_BATCH));
+  ASSIGN_OR_RETURN(options.request, MakeFreshRequest(settings, v1::PRIORITY_BATCH));
   options.retry = RetryPolicyFrom(settings);
   ASSIGN_OR_RETURN(const WorkloadCatalog catalog, LoadCatalog(settings));
   options.welcome = [settings, catalog](const v1::Workload& workload) {
