@@ -130,6 +130,7 @@ Turn Cluster::Play(const Candidate& candidate, const std::string& request_id, co
     request.set_request_id(request_id);
     request.set_bundle_sha256(Sha256Hex(candidate.bundle));
     request.set_workload(kWorkload);
+    request.set_fresh(true);  // what is submitted many times is to be run as often
     if (run_deadline > absl::ZeroDuration()) {
       request.mutable_run_deadline()->set_seconds(absl::ToInt64Seconds(run_deadline));
     }

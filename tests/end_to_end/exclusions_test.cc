@@ -53,7 +53,7 @@ class ExclusionsTest : public ::testing::Test {
   }
   std::string Submit() {
     const AgentResult result = RunAgent({"submit", SourcePath("agent/examples/gemm_tiled.cu"), "--workload",
-                                         "gemm_n256_k256/M=16", "--service", service_->address(), "--json"});
+                                         "gemm_n256_k256/M=16", "--fresh", "--service", service_->address(), "--json"});
     EXPECT_EQ(result.exit_code, 0) << result.stdout_text << result.stderr_text;
     return result.json.value("submission_id", "");
   }

@@ -195,8 +195,9 @@ TEST(GpusOfAService, WhatRanOnAGpuThatIsPausedAndRestartedIsRunAgainElsewhere) {
   const std::string& address = (*service)->address();
   std::vector<std::string> ids;
   for (int i = 0; i < 8; ++i) {
-    const AgentResult detached = RunAgent({"submit", SourcePath("agent/examples/gemm_tiled.cu"), "--workload",
-                                           "gemm_n256_k256/M=128", "--service", address, "--detach", "--json"});
+    const AgentResult detached =
+        RunAgent({"submit", SourcePath("agent/examples/gemm_tiled.cu"), "--workload", "gemm_n256_k256/M=128", "--fresh",
+                  "--service", address, "--detach", "--json"});
     ASSERT_TRUE(detached.json.is_object()) << detached.stdout_text << detached.stderr_text;
     ids.push_back(detached.json["submission_id"]);
   }

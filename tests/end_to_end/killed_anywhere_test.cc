@@ -165,6 +165,7 @@ class KilledAnywhereTest : public ::testing::Test {
     request.set_request_id(turn.request_id);
     request.set_bundle_sha256(sha256);
     request.set_workload(kWorkload);
+    request.set_fresh(true);  // each of the 200 is to be run
     if (turn.candidate->hangs) request.mutable_run_deadline()->set_seconds(absl::ToInt64Seconds(kHangs));
     agent::Submission submission(connection, kPatient, stopper, Listener());
     if (manner == Manner::kFollows) {
@@ -198,7 +199,7 @@ class KilledAnywhereTest : public ::testing::Test {
                                           "--workload",   kWorkload,
                                           "--request-id", turn.request_id,
                                           "--service",    killer_->address(),
-                                          "--json"};
+                                          "--fresh",      "--json"};
     if (turn.candidate->hangs) {
       arguments.insert(arguments.end(), {"--run-deadline", absl::FormatDuration(kHangs)});
     }

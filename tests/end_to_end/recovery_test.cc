@@ -48,8 +48,8 @@ TEST_F(RecoveryTest, AcceptedSubmissionsSurviveTheServicesDeath) {
     auto service = StartService();
     ASSERT_NE(service, nullptr);
     for (int i = 0; i < 4; ++i) {
-      const AgentResult detached = RunAgent(
-          {"submit", Example(), "--workload", kWorkload, "--service", service->address(), "--detach", "--json"});
+      const AgentResult detached = RunAgent({"submit", Example(), "--workload", kWorkload, "--fresh", "--service",
+                                             service->address(), "--detach", "--json"});
       ASSERT_TRUE(detached.json.is_object()) << detached.stdout_text << detached.stderr_text << service->Log();
       ids.insert(detached.json["submission_id"].get<std::string>());
     }
