@@ -39,7 +39,8 @@ void Member::Continue() { kill(service_->pid(), SIGCONT); }
 
 std::string Member::Log() const { return absl::StrCat(earlier_logs_, service_ == nullptr ? "" : service_->Log()); }
 
-Cluster::Cluster(std::string store, Network* network) : store_(std::move(store)), network_(network) {
+Cluster::Cluster(std::string store, Network* network, absl::Duration lease)
+    : store_(std::move(store)), network_(network), lease_(lease) {
   for (const auto& [name, role] : {std::pair("ann", "tenant"), std::pair("root", "admin"), std::pair("gpus", "node")}) {
     const absl::Status made = MakeToken(name, role);
     EXPECT_TRUE(made.ok()) << made;
@@ -90,7 +91,7 @@ absl::StatusOr<Member*> Cluster::AddNode(const std::vector<std::string>& argumen
                                   "--join-token-file",
                                   TokenFile("gpus"),
                                   "--lease",
-                                  absl::FormatDuration(kLease),
+                                  absl::FormatDuration(lease_),
                                   "--node-name",
                                   name};
   all.insert(all.end(), arguments.begin(), arguments.end());

@@ -26,7 +26,8 @@ namespace sassay::testing {
 inline constexpr agent::RetryPolicy kPatientClient = {absl::Milliseconds(50), absl::Milliseconds(500),
                                                       absl::Minutes(5)};
 
-// Of every node. Short, so that a test does not wait for half a minute until a dead node's work goes on elsewhere.
+// Of every node, unless a test says otherwise. Short, so that a test does not wait for half a minute until a dead
+// node's work goes on elsewhere.
 inline constexpr absl::Duration kLease = absl::Seconds(6);
 
 // One process of the cluster. It comes back at its address, with its state. Thread-compatible.
@@ -76,7 +77,7 @@ class Cluster {
  public:
   // `store`: of all front ends; empty for a database of the first one's own. Several front ends need one that is
   // shared. `network`: outlives it, and gives each member a host of its own.
-  explicit Cluster(std::string store = "", Network* network = nullptr);
+  explicit Cluster(std::string store = "", Network* network = nullptr, absl::Duration lease = kLease);
 
   // Of members that are made from now on: programs of another version, in this folder.
   void RunFrom(const std::string& programs) { programs_ = programs; }
@@ -110,6 +111,7 @@ class Cluster {
   const TemporaryDirectory directory_ = *TemporaryDirectory::Create("cluster");
   const std::string store_;
   Network* const network_;
+  const absl::Duration lease_;
   std::string programs_;
   std::vector<std::unique_ptr<Member>> front_ends_, nodes_;
 };

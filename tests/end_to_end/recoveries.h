@@ -8,6 +8,7 @@
 #ifndef SASSAY_TESTS_END_TO_END_RECOVERIES_H_
 #define SASSAY_TESTS_END_TO_END_RECOVERIES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -19,6 +20,12 @@
 #include "sassay/v1/events.pb.h"
 
 namespace sassay::testing {
+
+// Nobody should wait longer than a lease and five seconds. A lease that is shorter than a front end waits for a
+// database which does not answer (20 s) does not make that shorter.
+inline absl::Duration LongestWait(absl::Duration lease) {
+  return std::max(lease, absl::Seconds(20)) + absl::Seconds(5);
+}
 
 // Thread-safe.
 class Recoveries {

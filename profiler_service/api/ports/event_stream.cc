@@ -123,7 +123,9 @@ grpc::ServerWriteReactor<Event>* ServeProfile(PortContext& port, grpc::CallbackS
                                               const ProfileRequest& request) {
   const auto stream = std::make_shared<EventStream>(port, context);
   const absl::StatusOr<Caller> caller = CallerOf(port, context);
-  if (stream->Open(caller)) stream->Submit(*caller, request);
+  if (stream->Open(caller)) {
+    port.pool.Post(caller->tenant, [stream, caller = *caller, request] { stream->Submit(caller, request); });
+  }
   return stream.get();
 }
 
@@ -131,7 +133,11 @@ grpc::ServerWriteReactor<Event>* ServeAttach(PortContext& port, grpc::CallbackSe
                                              const sassay::v1::AttachRequest& request) {
   const auto stream = std::make_shared<EventStream>(port, context);
   const absl::StatusOr<Caller> caller = CallerOf(port, context);
-  if (stream->Open(caller)) stream->Follow(*caller, request.submission_id(), request.after_sequence());
+  if (stream->Open(caller)) {
+    port.pool.Post(caller->tenant, [stream, caller = *caller, request] {
+      stream->Follow(caller, request.submission_id(), request.after_sequence());
+    });
+  }
   return stream.get();
 }
 

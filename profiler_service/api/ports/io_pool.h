@@ -1,5 +1,5 @@
-// Threads for what is long on the disk: chunks of blobs, and the audit log. Calls that look at one row or one file stay
-// on gRPC's threads.
+// Threads for what asks a disk or a database: gRPC has two threads of its own on a small machine, and as long as a
+// database that does not answer held those, no connection was made, and no client heard that the service is there.
 #ifndef SASSAY_PROFILER_SERVICE_API_PORTS_IO_POOL_H_
 #define SASSAY_PROFILER_SERVICE_API_PORTS_IO_POOL_H_
 

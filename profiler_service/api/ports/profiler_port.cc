@@ -26,6 +26,18 @@ ServerUnaryReactor* Answer(const PortContext& port, CallbackServerContext& conte
   return reactor;
 }
 
+// The same for what asks the store, which may be away for seconds.
+template <typename Handle>
+ServerUnaryReactor* AnswerFromStore(const PortContext& port, CallbackServerContext& context, Handle handle) {
+  const absl::StatusOr<Caller> caller = CallerOf(port, context);
+  if (!caller.ok()) return Answer(port, context, handle);
+  ServerUnaryReactor* reactor = context.DefaultReactor();
+  port.pool.Post(caller->tenant, [&port, reactor, caller = *caller, handle = std::move(handle)] {
+    reactor->Finish(ToGrpc(port, handle(caller)));
+  });
+  return reactor;
+}
+
 absl::Status FindMissing(const PortContext& port, const Caller& caller,
                          const sassay::v1::FindMissingBlobsRequest& request,
                          sassay::v1::FindMissingBlobsResponse& response) {
@@ -60,7 +72,9 @@ ServerUnaryReactor* ProfilerPort::GetCapabilities(CallbackServerContext* context
 ServerUnaryReactor* ProfilerPort::FindMissingBlobs(CallbackServerContext* context,
                                                    const sassay::v1::FindMissingBlobsRequest* request,
                                                    sassay::v1::FindMissingBlobsResponse* response) {
-  return Answer(port_, *context, [&](const Caller& caller) { return FindMissing(port_, caller, *request, *response); });
+  return AnswerFromStore(port_, *context, [this, request, response](const Caller& caller) {
+    return FindMissing(port_, caller, *request, *response);
+  });
 }
 
 grpc::ServerReadReactor<sassay::v1::WriteBlobRequest>* ProfilerPort::WriteBlob(
@@ -71,7 +85,7 @@ grpc::ServerReadReactor<sassay::v1::WriteBlobRequest>* ProfilerPort::WriteBlob(
 ServerUnaryReactor* ProfilerPort::QueryWriteStatus(CallbackServerContext* context,
                                                    const sassay::v1::QueryWriteStatusRequest* request,
                                                    sassay::v1::QueryWriteStatusResponse* response) {
-  return Answer(port_, *context, [&](const Caller& caller) -> absl::Status {
+  return AnswerFromStore(port_, *context, [this, request, response](const Caller& caller) -> absl::Status {
     ASSIGN_OR_RETURN(const store::WriteStatus status, port_.blobs->Status(caller.tenant, request->sha256()));
     response->set_committed_bytes(status.committed_bytes);
     response->set_complete(status.complete);

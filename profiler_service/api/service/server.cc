@@ -30,7 +30,7 @@
 namespace sassay::api {
 namespace {
 
-constexpr int kIoThreads = 4;
+constexpr int kIoThreads = 8;
 // Calls of nodes wait there for the store.
 constexpr int kClusterThreads = 8;
 // A canary each for as many GPUs at once.
