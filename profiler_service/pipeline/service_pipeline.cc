@@ -105,6 +105,18 @@ LaneTools FindLaneTools(const absl::StatusOr<Toolchain>& toolchain, bool asked_f
   return tools;
 }
 
+// What decides lies in all three, and two builds may have one version.
+absl::StatusOr<std::string> DigestOfPrograms(const std::filesystem::path& folder) {
+  std::string digests;
+  ASSIGN_OR_RETURN(const std::filesystem::path judge, Program(folder, "profiler-judge"));
+  ASSIGN_OR_RETURN(const std::filesystem::path runner, Program(folder, "profiler-runner"));
+  for (const std::filesystem::path& program : {std::filesystem::path("/proc/self/exe"), judge, runner}) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(program));
+    absl::StrAppend(&digests, Sha256Hex(bytes));
+  }
+  return digests;
+}
+
 }  // namespace
 
 absl::Status AddVendorKernels(const std::filesystem::path& state, admission::VendorKernels& known) {
@@ -156,7 +168,11 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   parts.trusted_bundle = [workloads = options.workloads](absl::string_view sha256) {
     return TrustedBundle(workloads, sha256);
   };
-  RETURN_IF_ERROR(service->AddLanes(options, FindLaneTools(toolchain, !options.cuda_home.empty()), parts));
+  const LaneTools tools = FindLaneTools(toolchain, !options.cuda_home.empty());
+  ASSIGN_OR_RETURN(const std::string programs, DigestOfPrograms(options.programs));
+  service->settings_sha256_ = Sha256Hex(absl::StrCat(programs, "\n", parts.default_sanitize, "\n",
+                                                     tools.compute_sanitizer, "\n", service->vendor_kernels_.digest()));
+  RETURN_IF_ERROR(service->AddLanes(options, tools, parts));
   service->pipeline_ = std::make_unique<Pipeline>(std::move(parts));
   service->gpus_ = std::make_unique<LaneGpus>(service->pipeline_->lanes());
   return service;
@@ -182,10 +198,6 @@ absl::Status ServicePipeline::AddLanes(const ServicePipelineOptions& options, co
     Describe(*parts.lanes.back(), tools);
   }
   return absl::OkStatus();
-}
-
-std::string ServicePipeline::settings_sha256() const {
-  return Sha256Hex(absl::StrCat(pipeline_->parts().default_sanitize, " ", vendor_kernels_.digest()));
 }
 
 uint64_t ServicePipeline::judge_deaths() const {

@@ -76,9 +76,9 @@ class ServicePipeline {
   const std::vector<sassay::v1::DeviceCapability>& devices() const { return devices_; }
   // Release of the ptxas that establishes provenance; empty if there is none.
   const std::string& provenance_toolkit() const { return provenance_->toolkit_version(); }
-  // Of what the operator has set that has a say in verdicts, in hex: the default of the sanitizer, lists of vendor
-  // kernels.
-  std::string settings_sha256() const;
+  // Of the programs, and of what the operator has set that has a say in verdicts, in hex: the default of the sanitizer,
+  // its tool, lists of vendor kernels. Where it is the same, the same candidate is judged alike.
+  const std::string& settings_sha256() const { return settings_sha256_; }
   // Workers that ended without being told to, or could not start; for metrics.
   uint64_t judge_deaths() const;
   // Cases of judges whose inputs and right outputs were KEPT from an earlier one, or MADE.
@@ -98,6 +98,7 @@ class ServicePipeline {
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<LaneGpus> gpus_;
   std::vector<sassay::v1::DeviceCapability> devices_;
+  std::string settings_sha256_;
   std::vector<const JudgeSupervisor*> judges_;  // the lanes own them
 };
 
