@@ -1,5 +1,7 @@
 #include "agent/carried/carried.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -91,10 +93,13 @@ absl::StatusOr<fs::path> UnpackInto(const fs::path& programs) {
   ASSIGN_OR_RETURN(const TemporaryDirectory directory, TemporaryDirectory::Create("new-", programs));
   const fs::path fresh = directory.path() / "tree";
   RETURN_IF_ERROR(Write(fresh));
-  // What is damaged makes way. Another agent may be ahead of us.
+  // Another agent may be ahead of us: then this fails, and theirs will do. What is damaged is exchanged, so that there
+  // is something at any time.
   std::error_code error;
-  fs::rename(place, directory.path() / "old", error);
   fs::rename(fresh, place, error);
+  if (HoldsAll(place)) return place;
+  if (renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) != 0)
+    error = std::error_code(errno, std::generic_category());
   if (HoldsAll(place)) return place;
   return absl::FailedPreconditionError(absl::StrCat("cannot keep ", place.string(), ": ", error.message()));
 }

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/files.h"
@@ -47,6 +51,20 @@ TEST_F(CarriedTest, UnpacksIntoTheCacheUnderTheNameOfWhatItHolds) {
   EXPECT_EQ(folder->parent_path(), home_.path() / "programs");
   ExpectWhole(*folder);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder->parent_path()), fs::directory_iterator()), 1);
+}
+
+TEST_F(CarriedTest, ManyAgentsAtOnceFindTheSame) {
+  std::vector<std::thread> agents;
+  std::atomic<int> whole{0};
+  for (int i = 0; i < 8; ++i) {
+    agents.emplace_back([&] {
+      const auto folder = UnpackCarried(home_.path());
+      whole += folder.ok() && fs::exists(*folder / "bin/mini-ptx-capture-host");
+    });
+  }
+  for (std::thread& agent : agents) agent.join();
+  EXPECT_EQ(whole, 8);
+  EXPECT_EQ(std::distance(fs::directory_iterator(home_.path() / "programs"), fs::directory_iterator()), 1);
 }
 
 TEST_F(CarriedTest, UnpackedProgramsStart) {

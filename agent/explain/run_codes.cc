@@ -304,7 +304,7 @@ const Explanation kCodes[] = {
      kInfrastructure,
      STAGE_COMPILE,
      "This machine cannot start a sandbox, so untrusted code was not run.",
-     {"bubblewrap is not installed", "unprivileged user namespaces are switched off"},
+     {"user namespaces are denied, and the kernel has no Landlock"},
      "Run `mini-ptx-agent doctor` for the command that mends it, or go on with --allow-unsandboxed at your own risk.",
      "bubblewrap: setting up uid map: Permission denied"},
     {VERDICT_CODE_DIGEST_BARRED,

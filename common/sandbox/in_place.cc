@@ -160,8 +160,7 @@ int LandlockVersion() {
   return version > 0 ? static_cast<int>(version) : 0;
 }
 
-absl::Status HoldInPlace(const SandboxPolicy& policy, Command& command) {
-  const int version = LandlockVersion();
+absl::Status HoldInPlace(const SandboxPolicy& policy, Command& command, int version) {
   if (version == 0) return absl::FailedPreconditionError("this kernel has no Landlock");
   ASSIGN_OR_RETURN(const Rules rules, MakeRules(policy, version));
   ASSIGN_OR_RETURN(command.seccomp_program, FilterProgram({.allow_personality = policy.allow_personality,

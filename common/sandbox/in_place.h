@@ -26,9 +26,10 @@ namespace sassay::sandbox_internal {
 // The version of Landlock that the kernel has and lets us use; 0 for none.
 int LandlockVersion();
 
-// Adds all that to `command`, which has rlimits already. NOT_FOUND for a path of the policy that is not there;
-// FAILED_PRECONDITION without Landlock, and as root without setpriv.
-absl::Status HoldInPlace(const SandboxPolicy& policy, Command& command);
+// Adds all that to `command`, which has rlimits already, with what this version of Landlock can do; tests ask for older
+// ones. NOT_FOUND for a path of the policy that is not there; FAILED_PRECONDITION without Landlock, and as root without
+// setpriv.
+absl::Status HoldInPlace(const SandboxPolicy& policy, Command& command, int version = LandlockVersion());
 
 }  // namespace sassay::sandbox_internal
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -21,6 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/process/thread_stop.h"
 #include "common/sandbox/in_place.h"
+#include "common/sandbox/remedy.h"
 #include "common/sandbox/seccomp_filter.h"
 #include "common/sandbox/user_namespace.h"
 
@@ -324,34 +324,6 @@ std::string ProbeFailure() {
   return absl::StrCat(DescribeExit(*report), ": ", absl::StripAsciiWhitespace(report->stderr_text));
 }
 
-// A number in /proc/sys; nothing where the kernel has no such switch.
-std::optional<int64_t> KernelSwitch(const std::string& name) {
-  int64_t value = 0;
-  std::ifstream file("/proc/sys/" + name);
-  return file >> value ? std::optional<int64_t>(value) : std::nullopt;
-}
-
-// For the first of the kernel's switches that stands in the way.
-std::string Remedy() {
-  const auto on = [](absl::string_view setting) {
-    return absl::StrCat("sudo sysctl -w ", setting, " (and `", setting,
-                        "` into /etc/sysctl.d/60-sassay.conf, to last)");
-  };
-  if (KernelSwitch("user/max_user_namespaces") == 0) return on("user.max_user_namespaces=15000");
-  if (KernelSwitch("kernel/unprivileged_userns_clone") == 0 && !IsRoot())
-    return on("kernel.unprivileged_userns_clone=1");
-  if (KernelSwitch("kernel/apparmor_restrict_unprivileged_userns") == 1 && !IsRoot()) {
-    return absl::StrCat("for bubblewrap alone: printf 'abi <abi/4.0>,\\nprofile sassay-bwrap ",
-                        FoundPrograms().bubblewrap,
-                        " flags=(unconfined) {\\n  userns,\\n}\\n' | sudo tee /etc/apparmor.d/sassay-bwrap && sudo "
-                        "apparmor_parser -r /etc/apparmor.d/sassay-bwrap; or for every program: ",
-                        on("kernel.apparmor_restrict_unprivileged_userns=0"));
-  }
-  return "in a container: docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined; "
-         "Kubernetes: "
-         "procMount: Unmasked and a seccompProfile that allows user namespaces";
-}
-
 SandboxSupport Probe() {
   SandboxSupport support;
   support.bubblewrap_path = FoundPrograms().bubblewrap;
@@ -365,7 +337,7 @@ SandboxSupport Probe() {
   support.user_namespaces = failure.empty();
   if (failure.empty()) return support;
   support.missing = absl::StrCat("a sandbox does not start here: user namespaces are denied (", failure, ")");
-  support.remedy = Remedy();
+  support.remedy = sandbox_internal::RemedyFor("/proc/sys", IsRoot(), support.bubblewrap_path);
   return support;
 }
 
