@@ -38,6 +38,7 @@ TEST_F(CarriedTest, SaysBothPlacesWhereNeitherWillDo) {
   ASSERT_TRUE(WriteFileAtomically(home_.path() / "file", "").ok());
   setenv("TMPDIR", (home_.path() / "absent").c_str(), 1);
   const auto folder = UnpackCarried(home_.path() / "file");
+  unsetenv("TMPDIR");
   ASSERT_FALSE(folder.ok());
   EXPECT_THAT(std::string(folder.status().message()),
               ::testing::AllOf(::testing::HasSubstr("file/programs"), ::testing::HasSubstr("absent"),
