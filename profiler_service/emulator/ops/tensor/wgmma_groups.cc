@@ -58,11 +58,19 @@ bool WgmmaGroups::Wait(Warp& warp, uint32_t stay) {
   const uint32_t over = groups.committed - std::min(groups.committed, stay);
   const uint32_t first = warp.index() / kWarpgroup * kWarpgroup;
   const uint32_t end = std::min(first + kWarpgroup, warp.block().warp_count());
-  groups.waits = false;
+  uint32_t least = groups.committed;
   for (uint32_t other = first; other < end; ++other) {
-    groups.waits |= groups_[other].committed < over && !warps[other]->done();
+    if (!warps[other]->done()) least = std::min(least, groups_[other].committed);
   }
+  groups.wanted = over;
+  groups.waits = least < over;
   if (groups.waits) return false;
+  // The last one to come lets the others go first, so that the warps go on in their order.
+  const auto ready = [&](const Groups& its) { return its.waits && its.wanted <= least; };
+  const bool others = std::any_of(groups_.begin() + first, groups_.begin() + end, ready);
+  groups.gave_way = others && !groups.gave_way;
+  warp.block().WakeUnits();
+  if (groups.gave_way) return false;
   if (!warp.checked()) return true;
   SharedMemory& shared = warp.block().shared();
   Past& asked = asked_[warp.index() / kWarpgroup];

@@ -34,16 +34,16 @@ class WgmmaGroups : public BlockExtension {
   void Fence(const Warp& warp) { Of(warp).fenced = true; }
   void CheckFence(Warp& warp, const Inst& inst);
   void Commit(Warp& warp);
-  // False: another warp of the warpgroup has not asked for all of it yet.
+  // False: another warp of the warpgroup has not asked for all of it yet, or waits for this one's turn to go on in.
   bool Wait(Warp& warp, uint32_t stay);
   std::string Waiting(uint32_t warp) const override;
 
  private:
   struct Groups {
     std::vector<Read> open;
-    std::deque<std::vector<Read>> pending;  // oldest first
-    uint32_t committed = 0, products = 0;
-    bool fenced = false, waits = false;
+    std::deque<std::vector<Read>> pending;             // oldest first
+    uint32_t committed = 0, products = 0, wanted = 0;  // `wanted`: what it waits for
+    bool fenced = false, waits = false, gave_way = false;
   };
   static constexpr uint32_t kWarpgroup = 4;
   Groups& Of(const Warp& warp) { return groups_[warp.index()]; }
