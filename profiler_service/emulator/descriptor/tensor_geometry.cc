@@ -89,4 +89,28 @@ bool DecodeTensorGeometry(const uint8_t* bytes, TensorGeometry& geometry) {
   return geometry.RowBytes() % 16 == 0 && geometry.RowBytes() > 0;
 }
 
+bool ReplaceInTensorMap(uint8_t* bytes, MapField field, uint32_t dimension, uint64_t value) {
+  TensorGeometry geometry;
+  if (!DecodeTensorGeometry(bytes, geometry)) return false;
+  Encoded encoded;
+  std::memcpy(&encoded, bytes, sizeof(encoded));
+  const uint64_t alignment = encoded.interleave == 2 ? 32 : 16;
+  switch (field) {
+    case MapField::kAddress:
+      if (value % alignment != 0) return false;
+      encoded.base = value;
+      break;
+    case MapField::kExtent:
+      if (dimension >= encoded.rank || value == 0 || value > uint64_t{1} << 32) return false;
+      encoded.last[dimension] = static_cast<uint32_t>(value - 1);
+      break;
+    case MapField::kStride:
+      if (dimension + 1 >= encoded.rank || value % alignment != 0 || value >= uint64_t{1} << 40) return false;
+      encoded.stride[dimension] = value;
+      break;
+  }
+  std::memcpy(bytes, &encoded, sizeof(encoded));
+  return true;
+}
+
 }  // namespace sassay::emulator

@@ -57,6 +57,12 @@ absl::StatusOr<std::array<char, 128>> EncodeTensorGeometry(const sassay::v1::Ten
 // False: these are no tensor map.
 bool DecodeTensorGeometry(const uint8_t* bytes, TensorGeometry& geometry);
 
+// What tensormap.replace may change of the 128 bytes of a map. `dimension`: of an extent; of a stride, the one above
+// it.
+enum class MapField : uint8_t { kAddress, kExtent, kStride };
+// False: these are no tensor map, it has no such dimension, or cuTensorMapEncodeTiled would refuse the value.
+bool ReplaceInTensorMap(uint8_t* bytes, MapField field, uint32_t dimension, uint64_t value);
+
 // Calls visit(BoxRow) for each row of the box at `at`, in the order in which they lie in shared memory.
 template <class Visit>
 void ForBoxRows(const TensorGeometry& geometry, const int32_t (&at)[kMaxTensorRank], const Visit& visit) {

@@ -88,7 +88,15 @@ Family Tensors() {
           {"cp.reduce.async.bulk.tensor.2d.global.shared::cta{.add,.min,.max,.and,.or,.xor,.inc,.dec}.tile.bulk_group",
            "[i64, {i32, i32}], [i32]"},
           {"cp.async.bulk.prefetch.tensor.2d.L2.global.tile", "[i64, {i32, i32}]"},
-          {"tensormap.replace.tile.global_address.global.b1024.b64", "[i64], i64"},
+          {"tensormap.replace.tile.global_address{.global,.shared::cta}.b1024.b64", "[i64], i64"},
+          {"tensormap.replace.tile.global_dim{.global,.shared::cta}.b1024.b32", "[i64], 1, i32"},
+          {"tensormap.replace.tile.global_stride{.global,.shared::cta}.b1024.b64", "[i64], 0, i64"},
+          {"tensormap.replace.tile{.rank,.box_dim,.element_stride}.global.b1024.b32", "[i64], i32"},
+          {"tensormap.replace.tile{.elemtype,.interleave_layout,.swizzle_mode,.fill_mode}.global.b1024.b32",
+           "[i64], 0"},
+          {"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release{.cta,.cluster,.gpu,.sys}.sync."
+           "aligned",
+           "[i64], [i64], 128"},
       }};
 }
 

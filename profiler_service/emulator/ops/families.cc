@@ -44,6 +44,7 @@ OpTable MakeTable() {
   RegisterPoolOfRegisters(table);
   RegisterSynchronize(table);
   RegisterTcgen05(table);
+  RegisterTensorMap(table);
   RegisterTranscendental(table);
   RegisterWarpWide(table);
   RegisterWgmma(table);

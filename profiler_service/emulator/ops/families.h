@@ -23,6 +23,7 @@ void RegisterMove(OpTable& table);             // mov, special registers
 void RegisterPoolOfRegisters(OpTable& table);  // setmaxnreg
 void RegisterSynchronize(OpTable& table);      // bar, membar, fence, nanosleep
 void RegisterTcgen05(OpTable& table);          // tcgen05: Blackwell's tensor memory and tensor cores
+void RegisterTensorMap(OpTable& table);        // tensormap.replace, tensormap.cp_fenceproxy
 void RegisterTranscendental(OpTable& table);   // rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh
 void RegisterWarpWide(OpTable& table);         // shfl, vote, match, redux, activemask, elect
 void RegisterWgmma(OpTable& table);            // wgmma
