@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/batch/line_reader.h"
 #include "common/base/json_depth.h"
@@ -90,7 +91,10 @@ absl::Status RecordFile::Take(absl::string_view untrusted_line, uint64_t line) {
   if (batch_id_.empty() && absl::StartsWith(request_id, "batch-"))
     batch_id_ = request_id.substr(0, request_id.find('/'));
   Known& known = known_[{TextOf(record, "id"), TextOf(record, "item_sha256")}];
-  if (!request_id.empty()) ++known.attempts;
+  // Request ids end with their number; a record that corrects another repeats it.
+  unsigned number = 0;
+  if (!request_id.empty() && absl::SimpleAtoi(request_id.substr(request_id.rfind('/') + 1), &number))
+    known.attempts = std::max(known.attempts, number + 1);
   known.judged = IsJudged(record);
   if (known.judged && record.contains("verdict")) {
     const Json& verdict = record["verdict"];
@@ -108,6 +112,10 @@ const RecordFile::Known* RecordFile::Find(const std::string& id, const std::stri
 
 void RecordFile::NoteVerdict(const std::string& submission_id, uint64_t attempt, const std::string& decided_at,
                              const Item& item) {
+  // Of several records of an item the last one counts.
+  const auto earlier = attempt_of_.find(item);
+  if (earlier != attempt_of_.end()) item_of_.erase(earlier->second);
+  attempt_of_[item] = {submission_id, attempt};
   item_of_[{submission_id, attempt}] = item;
   absl::Time decided;
   if (absl::ParseTime(absl::RFC3339_full, decided_at, &decided, nullptr)) oldest_ = std::min(oldest_, decided);

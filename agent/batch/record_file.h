@@ -28,7 +28,7 @@ class RecordFile {
  public:
   // What the file knows of an item.
   struct Known {
-    // Times it was submitted.
+    // Request ids that it was submitted under.
     unsigned attempts = 0;
     // A verdict about the candidate is there; whether it is CORRECT.
     bool judged = false;
@@ -60,7 +60,9 @@ class RecordFile {
   uint64_t bytes_ = 0;
   std::string batch_id_;
   std::map<Item, Known> known_;
-  std::map<std::pair<std::string, uint64_t>, Item> item_of_;  // by submission and attempt
+  using Attempt = std::pair<std::string, uint64_t>;  // submission and number
+  std::map<Attempt, Item> item_of_;                  // of the verdicts that count
+  std::map<Item, Attempt> attempt_of_;
   absl::Time oldest_ = absl::InfiniteFuture();
 };
 

@@ -89,6 +89,28 @@ TEST_F(RecordFileTest, TwoProcessesDoNotWriteOneFile) {
   EXPECT_TRUE(absl::IsFailedPrecondition(RecordFile::Open(path_).status()));
 }
 
+TEST_F(RecordFileTest, AnExclusionOfAVerdictThatWasCorrectedChangesNothing) {
+  {
+    const auto file = *RecordFile::Open(path_);
+    v1::BatchRecord record = Record("a", v1::VERDICT_STATUS_CORRECT, file->batch_id());
+    record.mutable_verdict()->set_submission_id("sub");
+    for (uint32_t attempt : {1, 2}) {
+      record.mutable_verdict()->set_attempt(attempt);
+      ASSERT_TRUE(file->Append(record).ok());
+    }
+  }
+  const auto file = *RecordFile::Open(path_);
+  EXPECT_EQ(file->Find("a", "abc")->attempts, 1u) << "both records are of one request";
+  v1::Event event;
+  event.set_submission_id("sub");
+  event.mutable_excluded()->set_attempt(1);
+  file->Exclude(event);
+  EXPECT_TRUE(file->Find("a", "abc")->judged);
+  event.mutable_excluded()->set_attempt(2);
+  file->Exclude(event);
+  EXPECT_FALSE(file->Find("a", "abc")->judged);
+}
+
 TEST_F(RecordFileTest, WhatWasExcludedSinceIsJudgedAgain) {
   {
     const auto file = *RecordFile::Open(path_);

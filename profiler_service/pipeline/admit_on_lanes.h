@@ -17,13 +17,15 @@ namespace sassay::pipeline {
 struct AdmittedOnLanes {
   // By the lane's index.
   std::map<size_t, admission::AdmittedBundle> admitted;
-  // Of several refusals, that of a device of the bundle's architecture counts; absent if every lane takes it.
+  // Of several refusals, that of a device of the bundle's architecture counts; absent if every lane takes it. A driver
+  // that is too old for the bundle's toolkit is an infrastructure failure: elsewhere there may be a newer one.
   absl::optional<verdict::Failure> refusal;
 };
 
-// Asks admission once for each kind of device. `bundle_bytes` are hostile.
+// Asks admission once for each kind of device. `bundle_bytes` are hostile; `driver_cuda` is the newest CUDA that this
+// host's driver runs, empty where it is not known.
 AdmittedOnLanes AdmitOnLanes(const Lanes& lanes, absl::string_view bundle_bytes, const sassay::v1::Workload& workload,
-                             const admission::Limits& limits);
+                             const admission::Limits& limits, absl::string_view driver_cuda);
 
 }  // namespace sassay::pipeline
 

@@ -197,7 +197,7 @@ class JobRun {
   }
 
   absl::optional<Failure> AdmitBundle() {
-    AdmittedOnLanes result = AdmitOnLanes(lanes_, job_.bundle_bytes, workload_, parts_.limits);
+    AdmittedOnLanes result = AdmitOnLanes(lanes_, job_.bundle_bytes, workload_, parts_.limits, parts_.driver_cuda);
     if (result.admitted.empty()) return result.refusal;
     admitted_ = std::move(result.admitted);
     bundle_ = admitted_.begin()->second;

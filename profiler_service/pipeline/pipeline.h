@@ -54,6 +54,7 @@ struct PipelineParts {
   std::function<absl::StatusOr<std::string>(absl::string_view sha256)> trusted_bundle;
   evaluate::SeedPool seeds;
   admission::Limits limits;
+  std::string driver_cuda = {};  // the newest CUDA that this host's driver runs; empty where it is not known
   std::filesystem::path barred_digests_file;
   std::filesystem::path baseline_history_file;
   EmulatorSpeed emulator_speed;

@@ -1,5 +1,6 @@
 #include "profiler_service/pipeline/service_pipeline.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/toolchain/library_versions.h"
 #include "common/toolchain/toolchain.h"
 #include "common/toolchain/vendor_libraries.h"
 #include "profiler_service/evidence/disassembly_cache.h"
@@ -173,6 +175,8 @@ absl::StatusOr<std::unique_ptr<ServicePipeline>> ServicePipeline::Start(const Se
   service->settings_sha256_ = Sha256Hex(absl::StrCat(programs, "\n", parts.default_sanitize, "\n",
                                                      tools.compute_sanitizer, "\n", service->vendor_kernels_.digest()));
   RETURN_IF_ERROR(service->AddLanes(options, tools, parts));
+  const auto on_a_gpu = [](const auto& lane) { return !lane->emulated(); };
+  if (std::any_of(parts.lanes.begin(), parts.lanes.end(), on_a_gpu)) parts.driver_cuda = DriverCudaVersion();
   service->pipeline_ = std::make_unique<Pipeline>(std::move(parts));
   service->gpus_ = std::make_unique<LaneGpus>(service->pipeline_->lanes());
   return service;
@@ -221,6 +225,7 @@ void ServicePipeline::Describe(const Lane& lane, const LaneTools& tools) {
   capability.set_multiprocessors(lane.device().multiprocessors());
   capability.set_memory_bytes(lane.device().memory_bytes());
   capability.set_driver_version(lane.device().driver_version());
+  if (!lane.emulated()) capability.set_cuda_version(DriverCudaVersion());
   capability.add_stages(sassay::v1::STAGE_ADMISSION);
   capability.add_stages(sassay::v1::STAGE_EVALUATE);
   if (lane.emulated() || !tools.compute_sanitizer.empty())

@@ -1,8 +1,11 @@
 // Turns that do not count, from outside: the real service, the real agent, and a monitor's calls.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -93,6 +96,64 @@ TEST_F(ExclusionsTest, OneThatIsExcludedTooOftenIsNobodysFault) {
   const AgentResult last = Attach(id);
   EXPECT_EQ(last.exit_code, 3) << last.stdout_text << last.stderr_text;
   EXPECT_EQ(last.json["excluded"].value("incident_id", ""), "i-last") << last.stdout_text;
+}
+
+// The next line of a pipe, as JSON; null at its end.
+nlohmann::json ReadRecord(int fd) {
+  std::string line;
+  for (char c = 0; read(fd, &c, 1) == 1 && c != '\n';) line += c;
+  return nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+}
+
+std::string BatchItem(const std::string& id) {
+  const nlohmann::json item = {
+      {"id", id}, {"workload", "gemm_n256_k256/M=16"}, {"path", SourcePath("agent/examples/gemm_tiled.cu")}};
+  return item.dump() + "\n";
+}
+
+TEST_F(ExclusionsTest, ABatchThatWorksCorrectsItsRecord) {
+  int input[2], output[2];
+  ASSERT_EQ(pipe2(input, O_CLOEXEC) + pipe2(output, O_CLOEXEC), 0);
+  UniqueFd items_in(input[0]), items(input[1]), records(output[0]), records_out(output[1]);
+  Command command = AgentCommand({"batch", "--service", service_->address()}, state_->path().string());
+  command.inherit_fds = {{items_in.get(), 0}, {records_out.get(), 1}};
+  auto batch = Subprocess::Start(command);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  items_in = UniqueFd();
+  records_out = UniqueFd();
+  const std::string item = BatchItem("a");
+  ASSERT_EQ(write(items.get(), item.data(), item.size()), static_cast<ssize_t>(item.size()));
+  const nlohmann::json first = ReadRecord(records.get());
+  ASSERT_TRUE(first.is_object());
+  EXPECT_EQ(first["verdict"].value("status", ""), "CORRECT") << first.dump(2);
+  ASSERT_EQ(Exclude(kFirst, "i-1") + Exclude(kSecond, "i-1"), 1);
+  const nlohmann::json second = ReadRecord(records.get());
+  ASSERT_TRUE(second.is_object());
+  for (const char* same : {"id", "line", "item_sha256", "request_id"}) EXPECT_EQ(second[same], first[same]) << same;
+  EXPECT_EQ(second["verdict"]["submission_id"], first["verdict"]["submission_id"]);
+  EXPECT_EQ(second["verdict"].value("status", ""), "CORRECT");
+  EXPECT_GT(second["verdict"].value("attempt", 0), first["verdict"].value("attempt", 0));
+  items = UniqueFd();
+  EXPECT_TRUE(ReadRecord(records.get()).is_discarded()) << "nothing else is written";
+  const auto ended = batch->Wait(absl::Now() + absl::Minutes(1));
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(ended->exit_code, 0);
+}
+
+TEST_F(ExclusionsTest, ABatchThatGoesOnJudgesAgainWhatWasExcludedSince) {
+  const std::string items = (state_->path() / "items.jsonl").string(),
+                    records = (state_->path() / "out.jsonl").string();
+  ASSERT_TRUE(WriteFileAtomically(items, BatchItem("a")).ok());
+  const std::vector<std::string> batch = {"batch", items, "-o", records, "--service", service_->address(), "--json"};
+  ASSERT_EQ(RunAgent(batch).exit_code, 0);
+  ASSERT_EQ(Exclude(kFirst, "i-1") + Exclude(kSecond, "i-1"), 1);
+  const AgentResult again = RunAgent(batch);
+  EXPECT_EQ(again.exit_code, 0) << again.stderr_text;
+  EXPECT_EQ(again.json.value("found", std::string("0")), "0") << again.stdout_text;
+  const std::string text = *ReadFile(records);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  const AgentResult nothing = RunAgent(batch);
+  EXPECT_EQ(nothing.json.value("found", std::string("0")), "1") << nothing.stdout_text;
 }
 
 }  // namespace

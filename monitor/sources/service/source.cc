@@ -39,6 +39,10 @@ bool Refused(const grpc::Status& status) {
   }
 }
 
+const char* Hint(const grpc::Status& status) {
+  return status.error_code() == grpc::FAILED_PRECONDITION ? "" : "; is --token-file an admin's?";
+}
+
 class ServiceSource : public Source {
  public:
   ServiceSource(SecureChannel channel, std::shared_ptr<OurProcesses> ours, std::shared_ptr<Stakes> stakes,
@@ -83,10 +87,9 @@ class ServiceSource : public Source {
       const grpc::Status ended = Follow();
       {
         absl::MutexLock lock(&mutex_);
-        refusal_ = Refused(ended)
-                       ? absl::StrCat("the service at ", channel_.service(), " lets no monitor in: ", PlainCause(ended),
-                                      "; is --token-file an admin's?")
-                       : "";
+        refusal_ = Refused(ended) ? absl::StrCat("the service at ", channel_.service(),
+                                                 " lets no monitor in: ", PlainCause(ended), Hint(ended))
+                                  : "";
       }
       stopper_.Sleep(kReconnectPause);
     }

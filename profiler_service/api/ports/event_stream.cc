@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/bundle/bundle.h"
+#include "common/toolchain/bundle_target.h"
+#include "common/toolchain/cuda_drivers.h"
 #include "profiler_service/api/ports/cluster/cluster_devices.h"
 #include "profiler_service/api/ports/managed_stream.h"
 #include "profiler_service/api/ports/streams.h"
@@ -36,6 +38,14 @@ store::Reuse ReuseFor(const ProfileRequest& request, const reuse::Subject& subje
     return reuse::CopyOf(earlier, request, subject, judges, now);
   };
   return reuse;
+}
+
+// What cannot be read as a bundle is told so by admission.
+absl::Status CheckDriversHere(const sassay::v1::GetCapabilitiesResponse& capabilities, const ProfileRequest& request,
+                              absl::string_view untrusted_beginning) {
+  const absl::StatusOr<BundleTarget> target = PeekTarget(untrusted_beginning);
+  if (!target.ok()) return absl::OkStatus();
+  return CheckDrivers(target->toolkit_version, target->arch, request.gpu_model(), capabilities.devices());
 }
 
 class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
@@ -83,12 +93,14 @@ class EventStream : public ManagedStream<grpc::ServerWriteReactor<Event>> {
     if (port_.nodes == nullptr) RETURN_IF_ERROR(CheckModel(port_.capabilities, request));
     ASSIGN_OR_RETURN(const sassay::v1::Workload workload, port_.catalog.Resolve(request.workload()));
     RETURN_IF_ERROR(port_.blobs->Touch(caller.tenant, request.bundle_sha256(), absl::Now()));
+    ASSIGN_OR_RETURN(const std::string beginning,
+                     port_.blobs->Read(caller.tenant, request.bundle_sha256(), 0, kPeekBytes));
     queue::Placing placing;
     Nodes known;
-    if (port_.nodes != nullptr) {  // else all that waits here is for this process
+    if (port_.nodes == nullptr) {  // all that waits here is for this process
+      RETURN_IF_ERROR(CheckDriversHere(port_.capabilities, request, beginning));
+    } else {
       known = port_.nodes->Known();
-      ASSIGN_OR_RETURN(const std::string beginning,
-                       port_.blobs->Read(caller.tenant, request.bundle_sha256(), 0, kPeekBytes));
       ASSIGN_OR_RETURN(placing.arch, PoolFor(beginning, request.gpu_model(), port_.capabilities, known));
     }
     placing.reuse = ReuseFor(request, {workload.name(), absl::BytesToHexString(workload.definition_sha256())},

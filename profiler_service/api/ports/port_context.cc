@@ -2,13 +2,20 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "common/base/status_macros.h"
+
 namespace sassay::api {
 
 absl::StatusOr<Caller> CallerOf(const PortContext& port, const grpc::CallbackServerContext& context) {
   const auto& metadata = context.client_metadata();
   const auto header = metadata.find("authorization");
-  if (header == metadata.end()) return port.tokens.Authenticate("");
-  return port.tokens.Authenticate(absl::string_view(header->second.data(), header->second.size()));
+  const absl::string_view said =
+      header == metadata.end() ? "" : absl::string_view(header->second.data(), header->second.size());
+  absl::StatusOr<Caller> caller = port.tokens.Authenticate(said);
+  if (!caller.ok()) return caller;  // strangers are told nothing about versions
+  ASSIGN_OR_RETURN(const Peer client, PeerOf(metadata));
+  RETURN_IF_ERROR(CheckClient(client, port.oldest_client));
+  return caller;
 }
 
 grpc::Status ToGrpc(const PortContext& port, const absl::Status& status) {

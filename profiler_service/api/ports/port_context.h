@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/rpc/protocol.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/rate_limiter.h"
 #include "profiler_service/api/auth/tokens.h"
@@ -45,9 +46,10 @@ struct PortContext {
   sassay::v1::GetCapabilitiesResponse capabilities;  // of this process alone
   std::string settings_sha256;                       // NodeFacts.settings_sha256 of this process
   cluster::NodeRegistry* nodes = nullptr;            // null where no nodes are admitted
+  uint32_t oldest_client = kOldestClient;            // protocol; older clients are refused
 };
 
-// Who is calling; UNAUTHENTICATED.
+// Who is calling; UNAUTHENTICATED, or FAILED_PRECONDITION for a client that is too old.
 absl::StatusOr<Caller> CallerOf(const PortContext& port, const grpc::CallbackServerContext& context);
 
 // The same status in gRPC's type, counted.

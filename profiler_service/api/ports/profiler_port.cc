@@ -65,6 +65,8 @@ ServerUnaryReactor* ProfilerPort::GetCapabilities(CallbackServerContext* context
     if (port_.nodes != nullptr) AddDevices(port_.nodes->Living(), *response);
     response->set_max_blob_bytes(port_.blobs->limits().max_blob_bytes);
     response->set_max_chunk_bytes(kMaxChunkBytes);
+    response->set_protocol(kProtocol);
+    response->set_oldest_protocol(port_.oldest_client);
     return absl::OkStatus();
   });
 }

@@ -47,6 +47,58 @@ TEST_F(AccessTest, WithoutAKnownTokenNothingIsAnswered) {
   }
 }
 
+// A TestClient tells no protocol, as the versions before that had one.
+TEST_F(AccessTest, AClientThatIsTooOldIsRefusedWithBothVersionsByEveryPort) {
+  options_.oldest_client = 2;
+  Start();
+  TestClient old = Client(root_);
+  const auto refused = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("protocol 1) is too old"));
+    EXPECT_THAT(status.error_message(), HasSubstr("(Sassay " SASSAY_VERSION ", protocol 2) serves protocol 2"));
+  };
+  sassay::v1::GetCapabilitiesResponse capabilities;
+  refused(old.profiler->GetCapabilities(old.Context().get(), {}, &capabilities));
+  refused(old.FindMissing({Sha256Hex("")}).status);
+  refused(old.Upload("x"));
+  refused(old.WriteStatus(Sha256Hex("")).status);
+  refused(old.Download(Sha256Hex("")).status);
+  refused(old.Profile(queue::RequestOf("r")).status);
+  refused(old.Attach("s0").status);
+  refused(old.Cancel("s0").status);
+  sassay::v1::ListGpusResponse gpus;
+  refused(old.control->ListGpus(old.Context().get(), {}, &gpus));
+  sassay::v1::Telemetry telemetry;
+  const auto context = old.Context();
+  const auto stream = old.control->StreamTelemetry(context.get(), {});
+  EXPECT_FALSE(stream->Read(&telemetry));
+  refused(stream->Finish());
+}
+
+TEST_F(AccessTest, AClientThatTellsItsProtocolIsServedAndStrangersAreToldNothingOfVersions) {
+  options_.oldest_client = 2;
+  Start();
+  sassay::v1::GetCapabilitiesResponse capabilities;
+  const auto ask = [&](const TestClient& client, const char* protocol) {
+    const auto context = client.Context();
+    context->AddMetadata("sassay-protocol", protocol);
+    return client.profiler->GetCapabilities(context.get(), {}, &capabilities);
+  };
+  const TestClient ann = Client(ann_), stranger = Client("sassay_guess");
+  EXPECT_TRUE(ask(ann, "2").ok());
+  EXPECT_EQ(capabilities.protocol(), kProtocol);
+  EXPECT_EQ(capabilities.oldest_protocol(), 2u);
+  EXPECT_TRUE(ask(ann, "3").ok()) << "the next version's clients know what to do";
+  EXPECT_EQ(ask(ann, "two").error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(ask(stranger, "1").error_code(), StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(AccessTest, TheVersionBeforeIsServed) {
+  Start();
+  TestClient ann = Client(ann_);
+  EXPECT_TRUE(ann.Profile(Uploaded(ann, "r1")).status.ok());
+}
+
 TEST_F(AccessTest, AnothersBlobsAreNotThereEvenForIdenticalBytes) {
   Start();
   TestClient ann = Client(ann_), bob = Client(bob_);

@@ -159,6 +159,11 @@ void AddLimits(CLI::App& app, ServiceOptions& options) {
       ->capture_default_str();
   app.add_option("--max-streams-per-tenant", options.max_streams_per_tenant, "Open streams of one tenant")
       ->capture_default_str();
+  app.add_option("--oldest-client", options.oldest_client,
+                 "Clients, monitors and nodes of an older protocol are refused, with both versions and what to do")
+      ->check(CLI::Range(kOldestClient, kProtocol))
+      ->type_name("PROTOCOL")
+      ->capture_default_str();
   app.add_option("--max-blob-bytes", options.blobs.max_blob_bytes, "Largest upload")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();

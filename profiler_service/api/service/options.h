@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/rpc/protocol.h"
 #include "profiler_service/queue/queue.h"
 #include "profiler_service/store/blob_store.h"
 #include "sassay/v1/diagnosis.pb.h"
@@ -75,6 +76,7 @@ struct ServiceOptions {
   absl::Duration keep = absl::Hours(24 * 30);
   uint64_t max_streams_per_tenant = 2000;
   double max_submissions_per_second = 1000;
+  uint32_t oldest_client = kOldestClient;  // protocol
   absl::Duration drain = absl::Seconds(5);
 };
 

@@ -193,6 +193,7 @@ class PipelineTest : public testing::Test {
     parts.usual_run_deadline = usual_run_deadline_;
     parts.retry_pause = retry_pause_;
     parts.exclusive = exclusive_;
+    parts.driver_cuda = driver_cuda_;
     parts.telemetry = telemetry_;
     parts.leaving_out = absl::Minutes(1);
     parts.baseline_history_file = baseline_history_file_;
@@ -239,6 +240,7 @@ class PipelineTest : public testing::Test {
 
   absl::Duration usual_run_deadline_ = absl::Minutes(10), retry_pause_;
   bool exclusive_ = false;
+  std::string driver_cuda_;
   telemetry::Hub* telemetry_ = nullptr;
   std::filesystem::path baseline_history_file_;
   const WorkloadCatalog* catalog_ = &WorkloadCatalog::BuiltIn();

@@ -7,7 +7,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/status_macros.h"
 #include "common/bundle/bundle.h"
+#include "common/toolchain/bundle_target.h"
+#include "common/toolchain/cuda_drivers.h"
 
 namespace sassay::api {
 namespace {
@@ -15,6 +18,8 @@ namespace {
 using sassay::v1::DeviceCapability;
 using sassay::v1::GetCapabilitiesResponse;
 using sassay::v1::NodeGpu;
+
+using Devices = google::protobuf::RepeatedPtrField<DeviceCapability>;
 
 constexpr size_t kMostKinds = 8;
 
@@ -24,7 +29,7 @@ bool Runs(const DeviceCapability& device, const std::string& arch, const std::st
 }
 
 // "NVIDIA H200 (sm_90a): 8 on pool/a, pool/b", each model once.
-std::string Inventory(const std::vector<DeviceCapability>& devices) {
+std::string Inventory(const Devices& devices) {
   struct Kind {
     int count = 0;
     std::set<std::string> nodes;
@@ -49,10 +54,10 @@ std::string Inventory(const std::vector<DeviceCapability>& devices) {
   return absl::StrJoin(texts, "; ");
 }
 
-std::vector<DeviceCapability> AllDevices(const GetCapabilitiesResponse& own, const Nodes& nodes) {
+Devices AllDevices(const GetCapabilitiesResponse& own, const Nodes& nodes) {
   GetCapabilitiesResponse all = own;
   AddDevices(nodes, all);
-  return {all.devices().begin(), all.devices().end()};
+  return all.devices();
 }
 
 }  // namespace
@@ -103,13 +108,15 @@ void AddNode(const Nodes& known, sassay::v1::Gpu& gpu) {
 
 absl::StatusOr<std::string> PoolFor(absl::string_view untrusted_beginning, const std::string& gpu_model,
                                     const GetCapabilitiesResponse& own, const Nodes& known) {
-  const std::vector<DeviceCapability> devices = AllDevices(own, known);
+  const Devices devices = AllDevices(own, known);
   if (devices.empty()) {
     return absl::UnavailableError(
         "no node has joined this front end yet, so nobody can judge; try again when one has (profiler-service --role "
         "node --join HOST:PORT)");
   }
-  const absl::StatusOr<std::string> arch = PeekArch(untrusted_beginning);
+  const absl::StatusOr<BundleTarget> target = PeekTarget(untrusted_beginning);
+  const absl::StatusOr<std::string> arch = target.ok() ? target->arch : absl::StatusOr<std::string>(target.status());
+  if (target.ok()) RETURN_IF_ERROR(CheckDrivers(target->toolkit_version, target->arch, gpu_model, devices));
   for (const DeviceCapability& device : devices) {
     if (device.archs().empty()) continue;
     if (!arch.ok() && (gpu_model.empty() || device.model() == gpu_model)) return device.archs(0);

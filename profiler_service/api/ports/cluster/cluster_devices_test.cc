@@ -89,6 +89,23 @@ TEST(ClusterDevices, WhatNoNodeRunsIsRefusedWithWhatItWouldTake) {
   EXPECT_THAT(std::string(model.message()), HasSubstr("one of model 'NVIDIA B200' that runs sm_90a"));
 }
 
+TEST(ClusterDevices, WhatNoDriverRunsIsRefusedInWords) {
+  sassay::v1::Bundle bundle;
+  bundle.mutable_compilation()->set_arch("sm_90a");
+  bundle.mutable_compilation()->set_toolkit_version("13.0.88");
+  const std::string bytes = *SerializeBundle(bundle);
+  GetCapabilitiesResponse own;
+  sassay::v1::DeviceCapability& gpu = *own.add_devices();
+  gpu.add_archs("sm_90a");
+  gpu.set_driver_version("570.86.10");
+  gpu.set_cuda_version("12.8");
+  const absl::Status refused = PoolFor(bytes, "", own, {}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("CUDA 13.0, which needs driver 580 or newer"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--cuda 12.8"));
+  EXPECT_EQ(*PoolFor(bytes, "", own, kNodes), "sm_90a") << "nodes that do not tell may run it";
+}
+
 TEST(ClusterDevices, WhereNoNodeHasJoinedYetOneTriesAgain) {
   EXPECT_TRUE(absl::IsUnavailable(PoolFor(BundleFor("sm_90a"), "", {}, {}).status()));
 }
