@@ -3,6 +3,7 @@
 #include <cctype>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -53,15 +54,31 @@ void TakeCode(const std::string& line, Document& document, bool& goes_on) {
 Document ParseMarkdown(const std::string& text) {
   Document document;
   std::istringstream lines(text);
-  bool fenced = false, goes_on = false, blank_before = true;
+  bool fenced = false, goes_on = false, blank_before = true, in_block = false;
+  std::vector<std::string> marks;
+  const auto begin_block = [&](int number, absl::string_view language) {
+    document.blocks.push_back({number, std::string(language), std::exchange(marks, {}), {}});
+    in_block = true;
+  };
+  int number = 0;
   for (std::string line; std::getline(lines, line);) {
+    ++number;
     const absl::string_view trimmed = absl::StripAsciiWhitespace(line);
     if (absl::StartsWith(trimmed, "```") && !absl::StrContains(trimmed.substr(3), "`")) {
       fenced = !fenced;
+      if (fenced) begin_block(number + 1, trimmed.substr(3));
+      if (!fenced) in_block = false;
     } else if (fenced || (absl::StartsWith(line, "    ") && blank_before)) {
+      if (!in_block) begin_block(number, "");
+      document.blocks.back().lines.push_back(fenced ? line : line.substr(4));
       TakeCode(line, document, goes_on);
       continue;
+    } else if (absl::StartsWith(trimmed, "<!--") && absl::EndsWith(trimmed, "-->")) {
+      marks.emplace_back(absl::StripAsciiWhitespace(trimmed.substr(4, trimmed.size() - 7)));
+      in_block = false;
     } else {
+      // A blank line inside an indented block belongs to it.
+      if (!trimmed.empty()) marks.clear(), in_block = false;
       const std::string prose = TakeSpans(line, document.spans);
       TakeLinks(prose, document.links);
       const size_t level = trimmed.find_first_not_of('#');

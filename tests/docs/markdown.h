@@ -8,6 +8,15 @@
 
 namespace sassay::testing {
 
+// A fenced or indented block. Plain data.
+struct CodeBlock {
+  int line = 0;          // of its first line, counted from 1
+  std::string language;  // after the fence; empty of an indented block
+  // The comments right before it, blank lines between them left out: "run" of "<!-- run -->".
+  std::vector<std::string> marks;
+  std::vector<std::string> lines;  // without the indentation
+};
+
 // One document, taken apart. Plain data.
 struct Document {
   // Targets of links and pictures, as written: "models.md", "../x.md#files", "https://…".
@@ -18,6 +27,7 @@ struct Document {
   std::vector<std::string> spans;
   // Lines of fenced and indented blocks; a line that ends with a backslash has swallowed the next one.
   std::vector<std::string> code_lines;
+  std::vector<CodeBlock> blocks;
 };
 
 Document ParseMarkdown(const std::string& text);
