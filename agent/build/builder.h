@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,10 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "agent/capture/devices/device_table.h"
-#include "agent/compile/compiler.h"
 #include "agent/config/settings.h"
-#include "common/toolchain/toolchain.h"
 #include "sassay/v1/bundle.pb.h"
 #include "sassay/v1/verdict.pb.h"
 #include "sassay/v1/workload.pb.h"
@@ -62,40 +58,25 @@ struct BuildListener {
                                                                                        absl::string_view) {};
 };
 
-// Compiles sources once and captures them for every workload. One Python file is a Triton candidate, and needs the
-// Triton that deploy/install_triton.sh installs (FAILED_PRECONDITION says so).
+// Compiles sources once and captures them for every workload: here, or where the `builder` setting says. One Python
+// file is a Triton candidate, and needs the Triton that deploy/install_triton.sh installs.
 //
 // Life cycle: made once from settings; immutable. Threads: Build from any number at once; who bounds them is the
-// caller. CancelEveryRun (common/process) ends every build. Failure: the machine's or the caller's trouble as a Status;
-// what is wrong with the candidate is a verdict.
+// caller. CancelEveryRun and ThreadStop (common/process) end builds. Failure: the machine's or the caller's trouble as
+// a Status; what is wrong with the candidate is a verdict.
 class Builder {
  public:
-  // `environment` says where the compile cache is. NOT_FOUND if there is no toolkit, or no GPU model of that name.
+  // `environment` says where the compile cache is. NOT_FOUND if there is no toolkit, or no GPU model of that name; with
+  // a `builder` nothing is looked for here, and INVALID_ARGUMENT says which settings only work here.
   static absl::StatusOr<std::unique_ptr<Builder>> Make(const Settings& settings,
                                                        const std::map<std::string, std::string>& environment);
+  virtual ~Builder() = default;
 
-  // Whether candidates of this language ("cuda", "triton") can be built here: FAILED_PRECONDITION says what is missing.
-  absl::Status CheckLanguage(absl::string_view language) const;
+  // Whether candidates of this language ("cuda", "triton") can be built: FAILED_PRECONDITION says what is missing. A
+  // builder elsewhere says so when it is asked to build one.
+  virtual absl::Status CheckLanguage(absl::string_view language) const = 0;
 
-  absl::StatusOr<BuildOutcome> Build(const BuildInput& input, const BuildListener& listener = {}) const;
-
- private:
-  Builder() = default;
-  absl::StatusOr<CompileOutcome> Compile(const BuildInput& input, const BuildListener& listener) const;
-  absl::StatusOr<BuildOutcome> Capture(const BuildInput& input, const CompiledCandidate& compiled,
-                                       const BuildListener& listener) const;
-  absl::StatusOr<BuildOutcome> BuildFromTriton(const BuildInput& input, const BuildListener& listener) const;
-
-  CompilerOptions compiler_;
-  // With the programs of capture in bin/.
-  std::filesystem::path programs_;
-  std::string arch_;
-  v1::EntryAbi abi_ = v1::ENTRY_ABI_UNSPECIFIED;
-  v1::CaptureProfile profile_ = v1::CAPTURE_PROFILE_STRICT;
-  std::string device_model_;
-  std::optional<capture::DeviceTable> device_table_;
-  std::string triton_environment_;
-  uint32_t autotune_config_ = 0;
+  virtual absl::StatusOr<BuildOutcome> Build(const BuildInput& input, const BuildListener& listener = {}) const = 0;
 };
 
 }  // namespace sassay::agent

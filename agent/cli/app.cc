@@ -58,6 +58,7 @@ void AddCommands(CLI::App& root, Invocation& invocation) {
   AddModelCommand(root, invocation);
   AddDoctorCommand(root, invocation);
   AddConfigCommand(root, invocation);
+  AddBuildJobCommand(root, invocation);
 }
 
 int RunAction(const Invocation& invocation, const Terminal& terminal) {

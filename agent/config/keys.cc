@@ -32,6 +32,10 @@ constexpr Key kKeys[] = {
      "which configuration of triton.autotune a Triton candidate is compiled with, counted from 0: nothing is timed"},
     {"baseline", kChoice, "workload", "workload|itself", false, false,
      "what to time against: the workload's baseline, or the same bundle in a second runner (A/A, not scored)"},
+    {"builder", kText, "", "", false, false,
+     "compile and capture there instead of on this machine: a profiler-service --role builder; token and certificates "
+     "are those of the service",
+     "HOST:PORT"},
     {"ca_file", kPath, "", "", false, false, "PEM file with the certificate authority of the service; switches TLS on",
      "FILE"},
     {"cache_dir", kPath, "", "", false, false, "compile cache; default $XDG_CACHE_HOME/sassay or ~/.cache/sassay",

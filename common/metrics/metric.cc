@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/metrics/builder_metrics.h"
+#include "common/metrics/cluster_metrics.h"
 #include "common/metrics/monitor_metrics.h"
 #include "common/metrics/process_metrics.h"
 #include "common/metrics/service_metrics.h"
@@ -57,11 +59,17 @@ absl::Span<const absl::string_view> Metric::labels() const {
 }
 
 absl::Span<const Metric* const> ServiceMetrics() { return kServiceMetrics; }
+absl::Span<const Metric* const> FrontEndMetrics() { return kFrontEndMetrics; }
+absl::Span<const Metric* const> NodeMetrics() { return kNodeMetrics; }
+absl::Span<const Metric* const> BuilderMetrics() { return kBuilderMetrics; }
 absl::Span<const Metric* const> MonitorMetrics() { return kMonitorMetrics; }
 absl::Span<const Metric* const> ProcessMetrics() { return kProcessMetrics; }
 
 std::string RenderDocument() {
   return absl::StrCat(kHead, RenderProgram("profiler-service", ServiceMetrics()),
+                      RenderProgram("profiler-service where nodes are admitted, besides", FrontEndMetrics()),
+                      RenderProgram("profiler-service --role node, besides", NodeMetrics()),
+                      RenderProgram("profiler-service --role builder", BuilderMetrics()),
                       RenderProgram("reliability-monitor", MonitorMetrics()),
                       RenderProgram("Both, of their own process", ProcessMetrics()));
 }

@@ -33,8 +33,12 @@ struct Metric {
   absl::Span<const absl::string_view> labels() const;
 };
 
-// Rows of one program, in the order of the document. Both give process_*.
+// Rows of one program, in the order of the document. All give process_*.
 absl::Span<const Metric* const> ServiceMetrics();
+// Besides ServiceMetrics: where nodes are admitted, and at a node.
+absl::Span<const Metric* const> FrontEndMetrics();
+absl::Span<const Metric* const> NodeMetrics();
+absl::Span<const Metric* const> BuilderMetrics();
 absl::Span<const Metric* const> MonitorMetrics();
 absl::Span<const Metric* const> ProcessMetrics();
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -18,8 +19,12 @@ namespace {
 
 std::vector<const Metric*> All() {
   std::vector<const Metric*> all;
-  for (const auto rows : {ServiceMetrics(), MonitorMetrics(), ProcessMetrics()}) {
-    all.insert(all.end(), rows.begin(), rows.end());
+  for (const auto rows :
+       {ServiceMetrics(), FrontEndMetrics(), NodeMetrics(), BuilderMetrics(), MonitorMetrics(), ProcessMetrics()}) {
+    for (const Metric* row : rows) {
+      // A row may be exported by several programs.
+      if (std::find(all.begin(), all.end(), row) == all.end()) all.push_back(row);
+    }
   }
   return all;
 }

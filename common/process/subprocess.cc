@@ -25,6 +25,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
+#include "common/process/every_run.h"
 #include "common/process/spawn.h"
 #include "common/process/thread_stop.h"
 
@@ -284,6 +285,11 @@ absl::StatusOr<ExitReport> RunToCompletion(const Command& original, absl::Durati
 void CancelEveryRun() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(CancelFd(), &one, sizeof one);
+}
+
+bool EveryRunIsCancelled() {
+  pollfd entry{CancelFd(), POLLIN, 0};
+  return poll(&entry, 1, 0) > 0;
 }
 
 std::string DescribeExit(const ExitReport& report) {

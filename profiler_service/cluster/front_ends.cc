@@ -1,5 +1,7 @@
 #include "profiler_service/cluster/front_ends.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/jitter.h"
+#include "spdlog/spdlog.h"
 
 namespace sassay::cluster {
 namespace {
@@ -42,11 +45,44 @@ absl::Status InOurWords(const absl::Status& status) {
                                                                             {"--key-file", "--join-key-file"}}));
 }
 
+// What changes when a file is replaced or written to; empty where it is not there.
+std::string LookOf(const std::string& file) {
+  struct stat info;
+  if (file.empty() || stat(file.c_str(), &info) != 0) return "";
+  return absl::StrCat(info.st_dev, "/", info.st_ino, "/", info.st_size, "/", info.st_mtim.tv_sec, ".",
+                      info.st_mtim.tv_nsec);
+}
+
 }  // namespace
+
+FrontEnds::FrontEnds(FrontEndOptions options, std::vector<Address> addresses, std::string token_file_seen)
+    : options_(std::move(options)),
+      addresses_(std::move(addresses)),
+      credentials_(addresses_.front().channel),
+      token_file_seen_(std::move(token_file_seen)) {}
+
+std::unique_ptr<grpc::ClientContext> FrontEnds::NewContext(absl::Duration timeout) {
+  const std::string look = LookOf(options_.connection.token_file);
+  absl::MutexLock lock(&mutex_);
+  if (look != token_file_seen_ && !look.empty()) {
+    token_file_seen_ = look;
+    ConnectionOptions connection = options_.connection;
+    connection.service = addresses_.front().channel.service();
+    absl::StatusOr<SecureChannel> fresh = SecureChannel::Open(connection);
+    if (fresh.ok()) {
+      credentials_ = *std::move(fresh);
+      spdlog::info("--join-token-file has changed; its token is used from now on");
+    } else {
+      spdlog::warn("the former token stays in use: {}", std::string(InOurWords(fresh.status()).message()));
+    }
+  }
+  return credentials_.NewContext(timeout);
+}
 
 absl::StatusOr<std::unique_ptr<FrontEnds>> FrontEnds::Open(FrontEndOptions options) {
   if (options.addresses.empty()) return absl::InvalidArgumentError("--join: expected HOST:PORT of a front end");
   std::vector<Address> addresses;
+  std::string token_file_seen = LookOf(options.connection.token_file);
   for (const std::string& address : options.addresses) {
     ConnectionOptions connection = options.connection;
     connection.service = address;
@@ -55,7 +91,8 @@ absl::StatusOr<std::unique_ptr<FrontEnds>> FrontEnds::Open(FrontEndOptions optio
     auto stub = sassay::v1::Cluster::NewStub(channel->channel());
     addresses.push_back({*std::move(channel), std::move(stub)});
   }
-  return std::unique_ptr<FrontEnds>(new FrontEnds(std::move(options), std::move(addresses)));
+  return std::unique_ptr<FrontEnds>(
+      new FrontEnds(std::move(options), std::move(addresses), std::move(token_file_seen)));
 }
 
 size_t FrontEnds::current() const {
@@ -78,7 +115,7 @@ void FrontEnds::EndStream() {
 
 grpc::Status FrontEnds::TryAt(size_t address, const Try& attempt, bool again) {
   const Address& at = addresses_[address % addresses_.size()];
-  const std::unique_ptr<grpc::ClientContext> context = at.channel.NewContext(options_.call_timeout);
+  const std::unique_ptr<grpc::ClientContext> context = NewContext(options_.call_timeout);
   return attempt(*at.stub, *context, again);
 }
 
@@ -126,7 +163,7 @@ absl::StatusOr<sassay::v1::RegisterResponse> FrontEnds::Register(absl::Time unti
 grpc::Status FrontEnds::Stream(const std::function<grpc::Status(Stub&, grpc::ClientContext&)>& read) {
   const size_t address = current();
   const Address& at = addresses_[address % addresses_.size()];
-  const std::unique_ptr<grpc::ClientContext> context = at.channel.NewContext(absl::InfiniteDuration());
+  const std::unique_ptr<grpc::ClientContext> context = NewContext(absl::InfiniteDuration());
   const Stopper::Scope scope(stopper_, *context);
   {
     absl::MutexLock lock(&mutex_);

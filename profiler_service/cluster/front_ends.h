@@ -35,7 +35,7 @@ struct FrontEndOptions {
 };
 
 // Makes calls, again and again and at one address after the other, until one is answered; registers the node where it
-// is not known.
+// is not known. A token that is rotated is used from the next call on.
 //
 // Life cycle: Open (no traffic yet), Register, calls, Stop, destroy. Threads: thread-safe; a call blocks its caller.
 // Failure: UNAVAILABLE when nobody answered in time: whether the last try took effect is not known, and every call of
@@ -89,8 +89,9 @@ class FrontEnds {
     std::unique_ptr<Stub> stub;
   };
 
-  FrontEnds(FrontEndOptions options, std::vector<Address> addresses)
-      : options_(std::move(options)), addresses_(std::move(addresses)) {}
+  FrontEnds(FrontEndOptions options, std::vector<Address> addresses, std::string token_file_seen);
+  // With the token of now: its file is read again when it looks different.
+  std::unique_ptr<grpc::ClientContext> NewContext(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
   // What to do where a front end does not know this node.
   enum class IfUnknown { kRegister, kGiveUp };
   absl::Status Insist(absl::Time until, const Try& attempt, IfUnknown if_unknown) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -104,6 +105,8 @@ class FrontEnds {
   const std::vector<Address> addresses_;
   Stopper stopper_;
   mutable absl::Mutex mutex_;
+  SecureChannel credentials_ ABSL_GUARDED_BY(mutex_);  // who makes contexts; the channels stay
+  std::string token_file_seen_ ABSL_GUARDED_BY(mutex_);
   size_t current_ ABSL_GUARDED_BY(mutex_) = 0;  // counts on; modulo the number of addresses
   grpc::ClientContext* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool stream_ended_ ABSL_GUARDED_BY(mutex_) = false;

@@ -166,6 +166,21 @@ std::vector<NodeRegistry::NodePtr> NodeRegistry::Living() {
   return living;
 }
 
+NodeCounts NodeRegistry::Count() {
+  NodeCounts counts;
+  for (const NodePtr& node : Known()) {
+    const bool lives = Lives(*node);
+    if (!lives) {
+      ++(node->instance.empty() ? counts.left : counts.silent);
+      continue;
+    }
+    ++(node->draining ? counts.draining : counts.living);
+    if (!node->draining) counts.places += node->facts.places();
+    counts.longest_silence = std::max(counts.longest_silence, now_() - node->seen);
+  }
+  return counts;
+}
+
 bool NodeRegistry::IsOfLivingNode(absl::string_view gpu) {
   const std::vector<NodePtr> living = Living();
   return std::any_of(living.begin(), living.end(), [&](const NodePtr& node) { return node->Has(gpu); });

@@ -2,10 +2,12 @@
 #ifndef SASSAY_PROFILER_SERVICE_CLUSTER_NODE_REGISTRY_H_
 #define SASSAY_PROFILER_SERVICE_CLUSTER_NODE_REGISTRY_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -28,6 +30,21 @@ struct Node {
   bool draining = false;
 
   bool Has(absl::string_view gpu) const;
+};
+
+// How many there are, for metrics.
+struct NodeCounts {
+  uint64_t living = 0, draining = 0, silent = 0, left = 0;
+  uint64_t places = 0;             // of the living ones
+  absl::Duration longest_silence;  // of a living or draining one
+
+  using State = uint64_t NodeCounts::*;
+  static std::vector<std::pair<State, std::string>> States() {
+    return {{&NodeCounts::living, "living"},
+            {&NodeCounts::draining, "draining"},
+            {&NodeCounts::silent, "silent"},
+            {&NodeCounts::left, "left"}};
+  }
 };
 
 // Kept in the store, read again at most once a second: what one front end was told, the others know as late as that.
@@ -57,6 +74,7 @@ class NodeRegistry {
   // Those that live, and all that are not forgotten; sorted by name. Where the store cannot be read: as it last was.
   std::vector<NodePtr> Living() ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<NodePtr> Known() ABSL_LOCKS_EXCLUDED(mutex_);
+  NodeCounts Count() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether a living node has this GPU.
   bool IsOfLivingNode(absl::string_view gpu) ABSL_LOCKS_EXCLUDED(mutex_);
 

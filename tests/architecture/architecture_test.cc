@@ -67,13 +67,11 @@ std::string Part(const std::string& path, int index) {
 
 // A folder may include its own level and what lies below.
 const std::map<std::string, int>& ServiceLevels() {
-  static const std::map<std::string, int> levels = {{"api", 6},      {"store", 5},     {"queue", 5},
-                                                    {"cluster", 5},  {"pipeline", 4},  {"admission", 3},
-                                                    {"evaluate", 3}, {"sanitize", 3},  {"evidence", 3},
-                                                    {"timing", 3},   {"verdict", 3},   {"diagnose", 3},
-                                                    {"runner", 2},   {"telemetry", 0}, {"scheduling", 0},
-                                                    {"reuse", 4},    {"judge", 2},     {"wire", 1},
-                                                    {"device", 1},   {"emulator", 1},  {"reference_kernels", 3}};
+  static const std::map<std::string, int> levels = {
+      {"api", 6},       {"store", 5},    {"queue", 5},     {"cluster", 5},          {"builder", 5}, {"pipeline", 4},
+      {"admission", 3}, {"evaluate", 3}, {"sanitize", 3},  {"evidence", 3},         {"timing", 3},  {"verdict", 3},
+      {"diagnose", 3},  {"runner", 2},   {"telemetry", 0}, {"scheduling", 0},       {"reuse", 4},   {"judge", 2},
+      {"wire", 1},      {"device", 1},   {"emulator", 1},  {"reference_kernels", 3}};
   return levels;
 }
 

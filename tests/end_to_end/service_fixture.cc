@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Launch(const std::string& stat
   const auto given = [&](const char* word) {
     return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
   };
-  if (!given("--device") && !given("frontend")) {
+  if (!given("--device") && !given("frontend") && !given("builder")) {
     command.argv.insert(command.argv.end(), {"--device", "emulated:sm_90a"});
   }
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());

@@ -292,7 +292,8 @@ void AddBatchCommand(CLI::App& root, Invocation& invocation) {
                   {"workload", "stages",    "sanitize",  "baseline",       "diagnose",         "priority",
                    "max_age",  "fresh",     "gpu_model", "queue_deadline", "run_deadline",     "reconnect_deadline",
                    "arch",     "abi",       "profile",   "definitions",    "device",           "device_table",
-                   "cuda",     "cuda_home", "cache_dir", "triton_venv",    "compile_deadline", "allow_unsandboxed"});
+                   "cuda",     "cuda_home", "cache_dir", "triton_venv",    "compile_deadline", "allow_unsandboxed",
+                   "builder"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -220,7 +220,7 @@ void AddBenchCommand(CLI::App& root, Invocation& invocation) {
   AddSettingFlags(*command, invocation,
                   {"workload", "gpu_model", "priority", "queue_deadline", "run_deadline", "reconnect_deadline", "arch",
                    "abi", "profile", "definitions", "device", "device_table", "cuda", "cuda_home", "cache_dir",
-                   "compile_deadline", "allow_unsandboxed"});
+                   "compile_deadline", "allow_unsandboxed", "builder"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

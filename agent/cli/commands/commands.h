@@ -10,6 +10,7 @@ namespace sassay::agent {
 void AddAttachCommand(CLI::App& root, Invocation& invocation);
 void AddBatchCommand(CLI::App& root, Invocation& invocation);
 void AddBenchCommand(CLI::App& root, Invocation& invocation);
+void AddBuildJobCommand(CLI::App& root, Invocation& invocation);
 void AddCancelCommand(CLI::App& root, Invocation& invocation);
 void AddCompileCommand(CLI::App& root, Invocation& invocation);
 void AddConfigCommand(CLI::App& root, Invocation& invocation);

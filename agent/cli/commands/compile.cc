@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/build/compile_result.h"
 #include "agent/build/workload_names.h"
 #include "agent/cli/build/candidate.h"
 #include "agent/cli/commands/commands.h"
@@ -13,7 +14,6 @@
 #include "agent/submit/rpc_error.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "common/bundle/bundle.h"
 
 namespace sassay::agent {
 namespace {
@@ -46,21 +46,6 @@ absl::Status CheckOutput(const Session& session, const CompileArguments& argumen
   return CheckOutputFile("--output", OutputPath(arguments), session.terminal().working_directory);
 }
 
-v1::CompileResult Describe(const BuiltBundle& built, const std::string& path) {
-  v1::CompileResult result;
-  result.set_path(path);
-  result.set_bundle_sha256(BundleDigest(built.bytes));
-  result.set_bundle_bytes(built.bytes.size());
-  result.set_arch(built.bundle.compilation().arch());
-  result.set_compile_cached(built.compile_cached);
-  result.set_compile_ns(absl::ToInt64Nanoseconds(built.compile_time));
-  result.set_capture_ns(absl::ToInt64Nanoseconds(built.capture_time));
-  result.mutable_kernels()->Add(built.kernels.begin(), built.kernels.end());
-  for (const v1::LaunchPlan& plan : built.bundle.plans()) result.add_workloads(plan.workload());
-  for (const std::string& warning : built.warnings) result.add_warnings(warning);
-  return result;
-}
-
 // A bundle on standard output takes the answer's place.
 int WriteToOutput(Session& session, const BuiltBundle& built) {
   session.progress().Finish();
@@ -72,7 +57,8 @@ int WriteToOutput(Session& session, const BuiltBundle& built) {
 int Write(Session& session, const BuiltBundle& built, const std::string& path) {
   if (path == "-") return WriteToOutput(session, built);
   if (const absl::Status status = WriteNamedFile(path, built.bytes); !status.ok()) return session.Fail(status);
-  const v1::CompileResult result = Describe(built, path);
+  v1::CompileResult result = ResultOf(built);
+  result.set_path(path);
   session.Answer(result, RenderCompileResult(result, session.style()));
   return kExitCorrect;
 }
@@ -104,13 +90,14 @@ void AddCompileCommand(CLI::App& root, Invocation& invocation) {
       ->type_name("FILE");
   AddSettingFlags(*command, invocation,
                   {"workload", "arch", "abi", "profile", "definitions", "device", "device_table", "cuda", "cuda_home",
-                   "cache_dir", "compile_deadline", "allow_unsandboxed"});
+                   "cache_dir", "compile_deadline", "allow_unsandboxed", "builder"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"
       "  mini-ptx-agent compile kernel.cu --workload gemm_n256_k256/M=256 -o kernel.bundle\n"
       "  mini-ptx-agent compile kernel.cu helpers.cuh -I include -D TILE=128 --workload "
       "gemm_n256_k256/M=64,gemm_n256_k256/M=256\n"
+      "  mini-ptx-agent compile kernel.cu --workload gemm_n256_k256/M=256 --builder build.example.com:50051\n"
       "  mini-ptx-agent compile solution.json --workload mha_with_lse_b1_h2_d64/S=128 --profile lenient --json\n"
       "\n"
       "All .cu files of a candidate are compiled as one translation unit: a static name may stand in one of them "

@@ -317,10 +317,10 @@ void AddDatasetCommand(CLI::App& root, Invocation& invocation) {
       ->type_name("ID");
   AddFilters(*command, *arguments);
   AddShape(*command, *arguments);
-  AddSettingFlags(
-      *command, invocation,
-      {"endpoint", "provider", "api_key_file", "model_ca_file", "temperature", "max_tokens", "reasoning_effort",
-       "parallel", "arch", "definitions", "cuda", "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
+  AddSettingFlags(*command, invocation,
+                  {"endpoint", "provider", "api_key_file", "model_ca_file", "temperature", "max_tokens",
+                   "reasoning_effort", "parallel", "arch", "definitions", "cuda", "cuda_home", "cache_dir",
+                   "compile_deadline", "allow_unsandboxed", "builder"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -38,7 +38,8 @@ void AddDoctorCommand(CLI::App& root, Invocation& invocation) {
       "gpu.example.com:50051\n"
       "  mini-ptx-agent doctor --dump-device-table > h200.json");
   AddCommonFlags(*command, invocation);
-  AddSettingFlags(*command, invocation, {"cuda", "cuda_home", "cache_dir", "definitions", "allow_unsandboxed"});
+  AddSettingFlags(*command, invocation,
+                  {"cuda", "cuda_home", "cache_dir", "definitions", "allow_unsandboxed", "builder"});
   command->callback([&invocation, dump] {
     invocation.action = [dump](Session& session) { return *dump ? DumpTable(session) : Doctor(session); };
   });

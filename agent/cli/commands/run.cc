@@ -304,7 +304,8 @@ void AddRunCommand(CLI::App& root, Invocation& invocation) {
                    "cache_dir",
                    "triton_venv",
                    "compile_deadline",
-                   "allow_unsandboxed"});
+                   "allow_unsandboxed",
+                   "builder"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

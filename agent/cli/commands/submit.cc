@@ -61,7 +61,7 @@ int SubmitBuilt(Session& session, const SubmitArguments& arguments, const BuiltB
 absl::Status NoBuildOptions(const Session& session, const CandidateArguments& candidate) {
   std::string option = !candidate.defines.empty() ? "-D" : !candidate.include_directories.empty() ? "-I" : "";
   for (const char* key :
-       {"arch", "abi", "profile", "device", "device_table", "cuda", "cuda_home", "compile_deadline"}) {
+       {"arch", "abi", "profile", "device", "device_table", "cuda", "cuda_home", "compile_deadline", "builder"}) {
     const std::string& origin = session.settings().Origin(key);
     if (option.empty() && absl::StartsWith(origin, "flag ")) option = origin.substr(5);
   }
@@ -133,10 +133,31 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
   command->add_option("--request-id", arguments->request_id, "idempotency key: the same one again never submits twice")
       ->type_name("ID");
   AddSettingFlags(*command, invocation,
-                  {"workload",           "stages",  "sanitize",  "baseline",  "diagnose",         "artifacts",
-                   "priority",           "max_age", "fresh",     "gpu_model", "queue_deadline",   "run_deadline",
-                   "reconnect_deadline", "arch",    "abi",       "profile",   "definitions",      "device",
-                   "device_table",       "cuda",    "cuda_home", "cache_dir", "compile_deadline", "allow_unsandboxed"});
+                  {"workload",
+                   "stages",
+                   "sanitize",
+                   "baseline",
+                   "diagnose",
+                   "artifacts",
+                   "priority",
+                   "max_age",
+                   "fresh",
+                   "gpu_model",
+                   "queue_deadline",
+                   "run_deadline",
+                   "reconnect_deadline",
+                   "arch",
+                   "abi",
+                   "profile",
+                   "definitions",
+                   "device",
+                   "device_table",
+                   "cuda",
+                   "cuda_home",
+                   "cache_dir",
+                   "compile_deadline",
+                   "allow_unsandboxed",
+                   "builder"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"
@@ -150,6 +171,7 @@ void AddSubmitCommand(CLI::App& root, Invocation& invocation) {
       "  mini-ptx-agent submit kernel.cu --workload gemm_n7168_k5120/M=8192 --stages timing --baseline itself\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n7168_k5120/M=8192 --max-age 24h\n"
       "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --fresh\n"
+      "  mini-ptx-agent submit kernel.cu --workload gemm_n256_k256/M=256 --builder build.example.com:50051\n"
       "  mini-ptx-agent submit hangs.cu --workload gemm_n256_k256/M=256 --diagnose debug\n"
       "\n"
       "Ctrl-C cancels the submission and waits shortly; again, it leaves at once. Exit status as for mini-ptx-agent "

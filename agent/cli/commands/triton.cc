@@ -30,7 +30,7 @@ void AddTritonCommand(CLI::App& root, Invocation& invocation) {
       ->type_name("OUT.bundle");
   AddSettingFlags(*command, invocation,
                   {"workload", "arch", "autotune_config", "triton_venv", "definitions", "device", "device_table",
-                   "cuda", "cuda_home", "compile_deadline", "allow_unsandboxed"});
+                   "cuda", "cuda_home", "compile_deadline", "allow_unsandboxed", "builder"});
   AddCommonFlags(*command, invocation);
   command->footer(
       "Examples:\n"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/build/remote_builder.h"
 #include "agent/build/toolchain.h"
 #include "agent/build/workload_names.h"
 #include "agent/capture/devices/device_table.h"
@@ -142,14 +143,36 @@ v1::Check CheckCapture(const Session& session) {
                  "host code cannot be captured", "--cache-dir DIR, a folder of yours from which programs may run");
 }
 
-}  // namespace
+v1::Check CheckBuilder(const Settings& settings) {
+  const absl::StatusOr<v1::GetBuilderResponse> builder = GetBuilder(settings, kServiceTimeout);
+  if (builder.ok()) {
+    return Ok("builder", absl::StrCat(settings.Text("builder"), ", sassay ", builder->sassay_version(), ", CUDA ",
+                                      builder->toolkit_version(), ", ", builder->places(), " places"));
+  }
+  return Lacking("builder", v1::Check::MISSING, std::string(builder.status().message()),
+                 "nothing can be compiled and captured", "check --builder, --ca-file and --token-file");
+}
 
-v1::DoctorReport Examine(const Session& session) {
-  v1::DoctorReport report;
+// What this machine lacks for compiling is of no matter where a builder does it.
+void CheckBuilding(const Session& session, v1::DoctorReport& report) {
+  const bool elsewhere = !session.settings().Text("builder").empty();
+  if (elsewhere) *report.add_checks() = CheckBuilder(session.settings());
+  const int first = report.checks_size();
   CheckToolchain(session.settings(), report);
   *report.add_checks() = CheckTriton(session.settings());
   *report.add_checks() = CheckSandbox(session.settings());
   *report.add_checks() = CheckCapture(session);
+  for (int i = first; elsewhere && i < report.checks_size(); ++i) {
+    if (report.checks(i).state() == v1::Check::MISSING)
+      report.mutable_checks(i)->set_state(v1::Check::OPTIONAL_MISSING);
+  }
+}
+
+}  // namespace
+
+v1::DoctorReport Examine(const Session& session) {
+  v1::DoctorReport report;
+  CheckBuilding(session, report);
   *report.add_checks() = CheckWorkloads(session.settings());
   *report.add_checks() = CheckCache(session);
   *report.add_checks() = CheckService(session);

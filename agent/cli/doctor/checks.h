@@ -7,7 +7,8 @@
 
 namespace sassay::agent {
 
-// Toolkit, sandbox, capture, workloads, cache, service, GPU. Each check that fails names the command that mends it.
+// Toolkit, sandbox, capture, workloads, cache, service, GPU; the builder where one is set, and what this machine lacks
+// for building is no matter then. Each check that fails names the command that mends it.
 // `works` is false if any check is MISSING. A service that nobody configured may be absent.
 v1::DoctorReport Examine(const Session& session);
 

@@ -280,7 +280,7 @@ absl::StatusOr<Caller> TokenRegistry::Authenticate(absl::string_view authorizati
   absl::MutexLock lock(&mutex_);
   const auto entry = entries_.find(sha256);
   if (entry == entries_.end()) return absl::UnauthenticatedError("the token is unknown or was revoked");
-  return Caller{entry->second.name, entry->second.role, sha256};
+  return Caller{entry->second.name, entry->second.role, sha256, {}};
 }
 
 bool TokenRegistry::StillValid(const Caller& caller) const {

@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "common/base/fd.h"
 
 namespace sassay::api {
@@ -58,6 +59,8 @@ struct Caller {
   std::string tenant;
   Role role = Role::kTenant;
   std::string token_sha256;  // empty: the service asks for no token
+  // Names in the client's certificate (see node_certificate.h); nothing where it showed none.
+  absl::optional<std::vector<std::string>> certificate_names = {};
 };
 
 // What a new reading of the file brought: "NAME ROLE", one per token.

@@ -15,6 +15,7 @@
 #include "common/toolchain/vendor_libraries.h"
 #include "profiler_service/admission/vendor_kernels.h"
 #include "profiler_service/api/service/options.h"
+#include "profiler_service/cluster/join_trial.h"
 #include "profiler_service/wire/gpu_nodes.h"
 
 namespace sassay::api {
@@ -54,6 +55,8 @@ struct HostFacts {
   // Of vendor kernels that admission refuses; or which list cannot be read, so that the service does not start.
   absl::StatusOr<std::vector<admission::VendorList>> vendor_lists = std::vector<admission::VendorList>();
   Trial trial;
+  // At a node: what came of asking each front end whether it would take it in.
+  std::vector<cluster::JoinTrial> joins;
 };
 
 // Loads NVIDIA's libraries, starts tools for their versions, and a judge and runners on every device: a few seconds.

@@ -192,6 +192,25 @@ Check TrialCheck(const HostFacts& facts) {
                  "mend what is missing above; nvidia-smi -c DEFAULT if the GPU allows one process only");
 }
 
+void AddJoins(const HostFacts& facts, std::vector<Check>& checks) {
+  const bool one_works = std::any_of(facts.joins.begin(), facts.joins.end(),
+                                     [](const cluster::JoinTrial& join) { return join.status.ok(); });
+  for (const cluster::JoinTrial& join : facts.joins) {
+    const std::string name = absl::StrCat("--join ", join.address);
+    if (join.status.ok()) {
+      const absl::string_view taken =
+          join.name_taken ? "; a living process has this node's name: a second one waits for its end" : "";
+      const absl::string_view other = join.version == SASSAY_VERSION ? "" : "; another release than this one";
+      checks.push_back(Ok(name, absl::StrCat("would take this node in", taken, other), join.version));
+      continue;
+    }
+    // Any that answers will do.
+    checks.push_back(Lacking(name, one_works ? Check::OPTIONAL_MISSING : Check::MISSING, join.status.message(),
+                             one_works ? "one front end less" : "the node gets no work",
+                             "mend what is named, here or at the front end"));
+  }
+}
+
 const char* StateWord(Check::State state) {
   if (state == Check::OK) return "ok      ";
   return state == Check::MISSING ? "missing " : "optional";
@@ -224,6 +243,7 @@ sassay::v1::HostReport ReportOnHost(const ServiceOptions& options, const HostFac
   checks.push_back(DoorCheck(options));
   checks.push_back(StateCheck(options, facts));
   checks.push_back(TrialCheck(facts));
+  AddJoins(facts, checks);
 
   sassay::v1::HostReport report;
   report.set_sassay_version(SASSAY_VERSION);

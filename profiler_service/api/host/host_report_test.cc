@@ -136,6 +136,20 @@ TEST(HostReport, WhatDoesNotComeUpWhenTriedDecides) {
   EXPECT_THAT(RenderHostReport(report), HasSubstr("cannot judge"));
 }
 
+TEST(HostReport, ANodesWayToEachFrontEndIsSaidAndOneThatWorksWillDo) {
+  HostFacts facts = Complete();
+  facts.joins = {{"a:1", absl::OkStatus(), "0.0.9"}, {"b:1", absl::UnavailableError("address: nobody answers there")}};
+  auto report = ReportOnHost({}, facts);
+  EXPECT_TRUE(report.can_judge());
+  EXPECT_THAT(Find(report, "--join a:1").found(), HasSubstr("another release"));
+  EXPECT_EQ(Find(report, "--join b:1").state(), Check::OPTIONAL_MISSING);
+  facts.joins.front().status = absl::UnauthenticatedError("token: --join-token-file is not one of the front end's");
+  report = ReportOnHost({}, facts);
+  EXPECT_FALSE(report.can_judge());
+  EXPECT_EQ(Find(report, "--join a:1").state(), Check::MISSING);
+  EXPECT_THAT(RenderHostReport(report), HasSubstr("--join-token-file"));
+}
+
 TEST(HostReport, AnOpenDoorAndAStateThatCannotBeWrittenKeepTheServiceFromStarting) {
   ServiceOptions options;
   options.listen = "0.0.0.0:1";

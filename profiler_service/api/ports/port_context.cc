@@ -1,10 +1,32 @@
 #include "profiler_service/api/ports/port_context.h"
 
+#include <grpc/grpc_security_constants.h>
 #include <grpcpp/grpcpp.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
 #include "common/base/status_macros.h"
 
 namespace sassay::api {
+
+namespace {
+
+// Common name and alternative names of the client's certificate, if it has shown one that was verified.
+absl::optional<std::vector<std::string>> CertificateNames(const grpc::CallbackServerContext& context) {
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) return {};
+  std::vector<std::string> names;
+  for (const char* property : {GRPC_X509_CN_PROPERTY_NAME, GRPC_X509_SAN_PROPERTY_NAME}) {
+    for (const grpc::string_ref& name : peer->FindPropertyValues(property))
+      names.emplace_back(name.data(), name.size());
+  }
+  return names;
+}
+
+}  // namespace
 
 absl::StatusOr<Caller> CallerOf(const PortContext& port, const grpc::CallbackServerContext& context) {
   const auto& metadata = context.client_metadata();
@@ -15,6 +37,7 @@ absl::StatusOr<Caller> CallerOf(const PortContext& port, const grpc::CallbackSer
   if (!caller.ok()) return caller;  // strangers are told nothing about versions
   ASSIGN_OR_RETURN(const Peer client, PeerOf(metadata));
   RETURN_IF_ERROR(CheckClient(client, port.oldest_client));
+  caller->certificate_names = CertificateNames(context);
   return caller;
 }
 

@@ -7,9 +7,13 @@
 
 #include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "common/base/steady_time.h"
+#include "common/metrics/cluster_metrics.h"
 #include "common/process/subprocess.h"
 #include "profiler_service/api/auth/tokens.h"
 #include "profiler_service/api/service/server_testing.h"
+#include "profiler_service/cluster/front_ends.h"
+#include "profiler_service/cluster/join_trial.h"
 #include "profiler_service/store/sqlite/sqlite_store.h"
 
 namespace sassay::api {
@@ -292,8 +296,8 @@ class TlsTest : public ServerTest {
     ASSERT_TRUE(report.ok() && report->Succeeded()) << (report.ok() ? report->stderr_text : report.status().ToString());
   }
   void Openssl(const std::string& arguments) { Run("openssl " + arguments); }
-  void Issue(const std::string& name) {
-    ASSERT_TRUE(WriteFileAtomically(File("san"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").ok());
+  void Issue(const std::string& name, const std::string& more_names = "") {
+    ASSERT_TRUE(WriteFileAtomically(File("san"), "subjectAltName=DNS:localhost,IP:127.0.0.1" + more_names + "\n").ok());
     Openssl("req -newkey rsa:2048 -nodes -subj /CN=" + name + " -keyout " + name + ".key -out " + name + ".csr");
     Openssl("x509 -req -days 2 -CA ca.crt -CAkey ca.key -CAcreateserial -extfile san -in " + name + ".csr -out " +
             name + ".crt");
@@ -320,6 +324,123 @@ TEST_F(TlsTest, MutualTlsTurnsAwayWhoHasNoCertificate) {
   Start();
   EXPECT_TRUE(Secure(true).FindMissing({}).status.ok());
   EXPECT_FALSE(Secure(false).FindMissing({}).status.ok());
+}
+
+// A node with this certificate, as profiler-service joins.
+class NodeTlsTest : public TlsTest {
+ protected:
+  void SetUp() override {
+    TlsTest::SetUp();
+    options_.nodes = true;
+    options_.tls_client_ca = File("ca.crt");
+    options_.token_file = File("tokens");
+    WriteToken(*AddToken(options_.token_file, "gpus", Role::kNode));
+    Issue("gpu-7");
+    Start();
+  }
+  void WriteToken(const std::string& token) { ASSERT_TRUE(WriteFileAtomically(File("node.token"), token + "\n").ok()); }
+  cluster::FrontEndOptions Node(const std::string& certificate, const std::string& name) {
+    cluster::FrontEndOptions node;
+    node.addresses = {server_->address()};
+    node.connection.token_file = File("node.token");
+    node.connection.ca_file = File("ca.crt");
+    if (!certificate.empty()) {
+      node.connection.cert_file = File(certificate + ".crt");
+      node.connection.key_file = File(certificate + ".key");
+    }
+    node.node.set_name(name);
+    node.node.set_instance(std::string(32, 'a'));
+    node.facts.add_gpus()->set_uuid("GPU-of-" + name);
+    return node;
+  }
+  absl::Status Join(const std::string& certificate, const std::string& name) {
+    const auto front_ends = cluster::FrontEnds::Open(Node(certificate, name));
+    if (!front_ends.ok()) return front_ends.status();
+    return (*front_ends)->Register(SteadyNow() + absl::Seconds(20)).status();
+  }
+};
+
+TEST_F(NodeTlsTest, ACertificateIsOneNodes) {
+  EXPECT_TRUE(Join("gpu-7", "gpu-7").ok());
+  const absl::Status other = Join("gpu-7", "gpu-8");
+  EXPECT_EQ(other.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("the node calls itself gpu-8"));
+}
+
+TEST_F(NodeTlsTest, AnAlternativeNameOfOursStandsForANodeOrAPool) {
+  Issue("pool", ",URI:sassay:node/pool-*,URI:sassay:node/gpu-8");
+  EXPECT_TRUE(Join("pool", "pool-host3").ok());
+  EXPECT_TRUE(Join("pool", "gpu-8").ok());
+  EXPECT_TRUE(Join("pool", "localhost").ok());  // DNS
+  EXPECT_EQ(Join("pool", "gpu-80").code(), absl::StatusCode::kPermissionDenied);
+}
+
+// Every call, not only the first: whoever knows another node's instance does not become it.
+TEST_F(NodeTlsTest, AnotherNodesCallsAreRefusedToo) {
+  ASSERT_TRUE(Join("gpu-7", "gpu-7").ok());
+  Issue("gpu-8");
+  const auto thief = cluster::FrontEnds::Open(Node("gpu-8", "gpu-7"));
+  ASSERT_TRUE(thief.ok()) << thief.status();
+  sassay::v1::BeatResponse response;
+  const absl::Status beat = (*thief)->Call(&cluster::FrontEnds::Stub::Beat, sassay::v1::BeatRequest(), response,
+                                           SteadyNow() + absl::Seconds(20));
+  EXPECT_EQ(beat.code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(NodeTlsTest, ACheckSaysWhatIsWrongAndRegistersNothing) {
+  const auto trial = [&](cluster::FrontEndOptions node) { return cluster::TryJoin(node).front(); };
+  const cluster::JoinTrial good = trial(Node("gpu-7", "gpu-7"));
+  EXPECT_TRUE(good.status.ok()) << good.status;
+  EXPECT_FALSE(good.version.empty());
+  EXPECT_FALSE(good.name_taken);
+  EXPECT_FALSE(trial(Node("gpu-7", "gpu-7")).name_taken) << "the first trial has registered the node";
+  ASSERT_TRUE(Join("gpu-7", "gpu-7").ok());
+  EXPECT_TRUE(trial(Node("gpu-7", "gpu-7")).name_taken);
+
+  EXPECT_THAT(std::string(trial(Node("gpu-7", "gpu-8")).status.message()), HasSubstr("the certificate is for gpu-7"));
+  EXPECT_THAT(std::string(trial(Node("", "gpu-7")).status.message()), HasSubstr("TLS"));
+  cluster::FrontEndOptions node = Node("gpu-7", "gpu-7");
+  Openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.key -out other.crt");
+  node.connection.ca_file = File("other.crt");
+  EXPECT_THAT(std::string(trial(node).status.message()), HasSubstr("TLS"));
+  node = Node("gpu-7", "gpu-7");
+  node.now = [] { return absl::Now() + absl::Hours(2); };
+  EXPECT_THAT(std::string(trial(node).status.message()), HasSubstr("clock"));
+  WriteToken("sassay_unknown");
+  EXPECT_THAT(std::string(trial(Node("gpu-7", "gpu-7")).status.message()), HasSubstr("--join-token-file"));
+  node = Node("gpu-7", "gpu-7");
+  node.addresses = {"127.0.0.1:1"};
+  EXPECT_THAT(std::string(trial(node).status.message()), HasSubstr("nobody answers"));
+}
+
+TEST_F(NodeTlsTest, ARotatedTokenIsReadAgain) {
+  const auto node = *cluster::FrontEnds::Open(Node("gpu-7", "gpu-7"));
+  ASSERT_TRUE(node->Register(SteadyNow() + absl::Seconds(20)).ok());
+  ASSERT_TRUE(RevokeTokens(options_.token_file, "gpus").ok());
+  const auto beat = [&] {
+    sassay::v1::BeatResponse response;
+    return node->Call(&cluster::FrontEnds::Stub::Beat, sassay::v1::BeatRequest(), response,
+                      SteadyNow() + absl::Seconds(20));
+  };
+  while (!absl::IsUnauthenticated(beat())) {
+  }
+  WriteToken(*AddToken(options_.token_file, "gpus", Role::kNode));
+  while (absl::IsUnauthenticated(beat())) {
+  }
+  EXPECT_TRUE(beat().ok());
+  // What is no token leaves the one that is.
+  ASSERT_TRUE(WriteFileAtomically(File("node.token"), "\n").ok());
+  EXPECT_TRUE(beat().ok());
+}
+
+TEST_F(NodeTlsTest, NodesAreCountedWhereTheyAreAdmitted) {
+  options_.metrics = "127.0.0.1:0";
+  Restart();
+  EXPECT_THAT(server_->MetricsText(), HasSubstr("sassay_nodes{state=\"living\"} 0\n"));
+  ASSERT_TRUE(Join("gpu-7", "gpu-7").ok());
+  const std::string text = server_->MetricsText();
+  EXPECT_THAT(text, HasSubstr("sassay_nodes{state=\"living\"} 1\n"));
+  for (const metrics::Metric* row : metrics::FrontEndMetrics()) EXPECT_THAT(text, HasSubstr(std::string(row->name)));
 }
 
 TEST_F(TlsTest, HalfAKeyPairIsRefused) {

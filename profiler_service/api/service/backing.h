@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/cluster/node_registry.h"
 #include "profiler_service/store/blob_store.h"
@@ -29,6 +30,9 @@ class Backing {
   virtual store::BlobStore* blobs() = 0;
   // Null where no nodes are admitted.
   virtual cluster::NodeRegistry* nodes() = 0;
+
+  // Whether a front end hears this node; nothing where there is none to hear it.
+  virtual absl::optional<bool> heard() const { return {}; }
 
   // The bundle of a lease that is held here; it does not expire meanwhile.
   virtual absl::StatusOr<std::string> ReadBundle(const store::Lease& lease) = 0;

@@ -26,12 +26,17 @@ class NodeBacking : public Backing {
 
   absl::Status Join() override {
     ASSIGN_OR_RETURN(membership_, cluster::Membership::Join(*front_ends_, membership_options_));
+    joined_ = membership_.get();
     return absl::OkStatus();
   }
 
   store::Store& store() override { return store_; }
   store::BlobStore* blobs() override { return nullptr; }
   cluster::NodeRegistry* nodes() override { return nullptr; }
+  absl::optional<bool> heard() const override {
+    const cluster::Membership* const membership = joined_;
+    return membership != nullptr && membership->heard();
+  }
 
   // That no front end answers is not the submission's doing: its lease says when there is no point any more.
   absl::StatusOr<std::string> ReadBundle(const store::Lease& lease) override {
@@ -55,6 +60,7 @@ class NodeBacking : public Backing {
   const std::unique_ptr<cluster::FrontEnds> front_ends_;
   const cluster::MembershipOptions membership_options_;
   std::unique_ptr<cluster::Membership> membership_;  // null until Join
+  std::atomic<const cluster::Membership*> joined_ = nullptr;
   cluster::RemoteStore store_;
   std::atomic<bool> draining_ = false;
 };
@@ -85,8 +91,7 @@ sassay::v1::NodeFacts NodeFactsOf(const ServiceFacts& facts, uint32_t places) {
   return node;
 }
 
-absl::StatusOr<std::unique_ptr<Backing>> OpenNodeBacking(const ServiceOptions& options, const ServiceFacts& facts,
-                                                         uint32_t places, std::function<bool()> give_up) {
+cluster::FrontEndOptions FrontEndOptionsOf(const ServiceOptions& options) {
   cluster::FrontEndOptions front_end;
   front_end.addresses = options.join.addresses;
   front_end.connection.token_file = options.join.token_file;
@@ -96,6 +101,12 @@ absl::StatusOr<std::unique_ptr<Backing>> OpenNodeBacking(const ServiceOptions& o
   front_end.connection.insecure = options.join.insecure;
   front_end.node.set_name(options.join.node_name);
   front_end.node.set_instance(RandomHex(kInstanceBytes));
+  return front_end;
+}
+
+absl::StatusOr<std::unique_ptr<Backing>> OpenNodeBacking(const ServiceOptions& options, const ServiceFacts& facts,
+                                                         uint32_t places, std::function<bool()> give_up) {
+  cluster::FrontEndOptions front_end = FrontEndOptionsOf(options);
   front_end.facts = NodeFactsOf(facts, places);
   front_end.predecessor = PredecessorOf(facts.previous);
   ASSIGN_OR_RETURN(auto front_ends, cluster::FrontEnds::Open(std::move(front_end)));

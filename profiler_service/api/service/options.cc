@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
@@ -36,6 +37,9 @@ A cluster (docs/cluster.md): front ends keep everything, nodes have the GPUs and
   profiler-service --role frontend --listen 0.0.0.0:50051 --tls-cert s.crt --tls-key s.key --token-file tokens
   profiler-service token add gpus --role node --token-file tokens >node.token
   profiler-service --role node --join frontend:50051 --join-token-file node.token --join-ca-file ca.crt
+
+A builder (docs/cluster.md) compiles for clients without a toolkit: mini-ptx-agent submit ... --builder HOST:PORT
+  profiler-service --role builder --listen 0.0.0.0:50052 --tls-cert s.crt --tls-key s.key --token-file tokens
 
 Every flag can be given in the environment (--max-queued as SASSAY_MAX_QUEUED; --token-file and
 --sanitize as SASSAY_SERVICE_TOKEN_FILE and SASSAY_SERVICE_SANITIZE) or in the file that --config names (max-queued = 10000). A flag beats the environment, the
@@ -68,12 +72,14 @@ CLI::Option* AddDuration(CLI::App& app, const std::string& name, absl::Duration&
 }
 
 void AddRole(CLI::App& app, ServiceOptions& options) {
-  static const std::map<std::string, ServiceRole> roles = {
-      {"all", ServiceRole::kAll}, {"frontend", ServiceRole::kFrontEnd}, {"node", ServiceRole::kNode}};
+  static const std::map<std::string, ServiceRole> roles = {{"all", ServiceRole::kAll},
+                                                           {"frontend", ServiceRole::kFrontEnd},
+                                                           {"node", ServiceRole::kNode},
+                                                           {"builder", ServiceRole::kBuilder}};
   constexpr const char* kGroup = "CLUSTER";
   app.add_option("--role", options.role,
                  "all: the service of this machine; frontend: takes submissions, has no GPU; node: has GPUs, gets its "
-                 "work from a front end")
+                 "work from a front end; builder: compiles and captures for clients that cannot")
       ->transform(CLI::CheckedTransformer(roles))
       ->type_name("ROLE")
       ->default_str("all")
@@ -98,6 +104,27 @@ void AddRole(CLI::App& app, ServiceOptions& options) {
       ->group(kGroup);
   app.add_option("--node-name", options.join.node_name,
                  "Role node: its name, unique among the nodes with the same token [host name]")
+      ->group(kGroup);
+}
+
+void AddBuilds(CLI::App& app, ServiceOptions& options) {
+  constexpr const char* kGroup = "BUILDER";
+  app.add_option("--build-places", options.build.places, "Builds at once; each keeps a core busy")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--max-builds", options.build.max_builds,
+                 "Builds that may upload, wait or run; each holds its sources")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--max-builds-per-tenant", options.build.max_builds_per_tenant, "Of those, one tenant's")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(kGroup);
+  AddDuration(app, "--build-deadline", options.build.deadline,
+              "What one build may take, its wait not included; then it is killed, which is not the candidate's fault",
+              absl::Seconds(1))
       ->group(kGroup);
 }
 
@@ -271,6 +298,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       "--check", check, "Say what was found on this machine, and what is missing; starts nothing that stays");
   app.add_flag("--json", line.json, "With --check: print one JSON document")->needs(check_flag);
   AddRole(app, line.options);
+  AddBuilds(app, line.options);
   AddPlaces(app, line.options);
   AddStages(app, line.options);
   AddSecurity(app, line.options);
@@ -317,6 +345,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     }
   }
   if (line.options.join.node_name.empty()) line.options.join.node_name = HostName();
+  // Beside the service of the same machine, whose folder is locked.
+  if (line.options.role == ServiceRole::kBuilder && app.get_option("--state")->count() == 0) {
+    absl::StrAppend(&line.options.state, "/builder");
+  }
   // Workers and tools find it wherever they run.
   line.options.state = std::filesystem::absolute(line.options.state).string();
   if (line.options.store.empty()) line.options.store = absl::StrCat("sqlite:", line.options.state, "/sassay.db");
@@ -324,7 +356,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   return line;
 }
 
+BuildOptions::BuildOptions() : places(std::max(1u, std::thread::hardware_concurrency())) {}
+
 const char* NameOf(ServiceRole role) {
+  if (role == ServiceRole::kBuilder) return "builder";
   if (role == ServiceRole::kFrontEnd) return "frontend";
   return role == ServiceRole::kNode ? "node" : "all";
 }
@@ -394,8 +429,33 @@ constexpr Unread kUnread[] = {
     {"--max-run-deadline", ServiceRole::kNode, kFrontEndsKeep},
 };
 
+// A builder reads few.
+constexpr const char* kBuilderReads[] = {"--role",         "--config",
+                                         "--listen",       "--port-file",
+                                         "--state",        "--metrics",
+                                         "--token-file",   "--tls-cert",
+                                         "--tls-key",      "--tls-client-ca",
+                                         "--insecure",     "--allow-unsandboxed",
+                                         "--cuda-home",    "--drain",
+                                         "--build-places", "--build-deadline",
+                                         "--check",        "--max-streams-per-tenant",
+                                         "--max-builds",   "--max-builds-per-tenant"};
+
+absl::Status CheckBuilderFlag(const std::string& flag, ServiceRole role) {
+  const bool of_builders = absl::StartsWith(flag, "--build-") || absl::StartsWith(flag, "--max-builds");
+  if (role != ServiceRole::kBuilder && of_builders) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": only --role builder builds; this is --role ", NameOf(role)));
+  }
+  const bool read = std::find(std::begin(kBuilderReads), std::end(kBuilderReads), flag) != std::end(kBuilderReads);
+  if (role != ServiceRole::kBuilder || read) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, " has no effect with --role builder: it compiles and captures, and has neither GPU nor store"));
+}
+
 absl::Status CheckUnread(const ServiceOptions& options) {
   for (const std::string& flag : options.given) {
+    RETURN_IF_ERROR(CheckBuilderFlag(flag, options.role));
     const bool of_nodes = absl::StartsWith(flag, "--join") || flag == "--node-name";
     if (of_nodes && options.role != ServiceRole::kNode) {
       return absl::InvalidArgumentError(

@@ -21,6 +21,7 @@ enum class ServiceRole {
   kAll,       // the service of one machine; with --nodes other machines' GPUs, too
   kFrontEnd,  // for clients and nodes; has no GPU
   kNode,      // has GPUs, and gets its work from a front end
+  kBuilder,   // compiles and captures for clients that cannot; has neither GPU nor store
 };
 
 const char* NameOf(ServiceRole role);
@@ -33,11 +34,21 @@ struct JoinOptions {
   std::string node_name;
 };
 
+// What a builder takes on.
+struct BuildOptions {
+  uint32_t places;  // at once; by default as many as this machine has cores
+  uint64_t max_builds = 32;
+  uint64_t max_builds_per_tenant = 16;
+  absl::Duration deadline = absl::Minutes(10);
+  BuildOptions();
+};
+
 // Values after flags, environment and file have been merged. Defaults are the documented ones.
 struct ServiceOptions {
   ServiceRole role = ServiceRole::kAll;
   bool nodes = false;  // role all: others' GPUs, too
   JoinOptions join;
+  BuildOptions build;
   bool AdmitsNodes() const { return nodes || role == ServiceRole::kFrontEnd; }
 
   std::string listen = "127.0.0.1:50051";

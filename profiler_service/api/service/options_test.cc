@@ -150,6 +150,11 @@ TEST_F(OptionsTest, WhatARoleDoesNotReadIsRefused) {
   const std::vector<std::pair<std::vector<const char*>, const char*>> mistakes = {
       {{"--role", "frontend", "--device", "cuda:0"},
        "--device has no effect with --role frontend: a front end has no GPU"},
+      {{"--role", "builder", "--store", "sqlite:/f"}, "--store has no effect with --role builder"},
+      {{"--role", "builder", "--device", "auto"}, "--device has no effect with --role builder"},
+      {{"--role", "builder", "--join", "a:1"}, "--join has no effect with --role builder"},
+      {{"--build-places", "2"}, "--build-places: only --role builder builds"},
+      {{"--role", "frontend", "--max-builds", "2"}, "--max-builds: only --role builder builds"},
       {{"--role", "node", "--join", "a:1", "--store", "sqlite:/f"}, "--store has no effect with --role node"},
       {{"--role", "node", "--join", "a:1", "--max-queued", "7"}, "give it to the front ends"},
       {{"--role", "node"}, "--role node needs --join HOST:PORT"},
@@ -178,6 +183,17 @@ TEST_F(OptionsTest, WhatARoleDoesNotReadIsRefused) {
   for (const std::vector<const char*>& arguments : right) {
     EXPECT_TRUE(CheckOptions(Parse(arguments).options).ok()) << CheckOptions(Parse(arguments).options);
   }
+}
+
+TEST_F(OptionsTest, ABuilderKeepsItsStateBesideAServicesAndHasAPlaceForEachCore) {
+  const CommandLine builder = Parse({"--role", "builder", "--build-deadline", "5m"});
+  EXPECT_EQ(builder.options.state, Parse({}).options.state + "/builder");
+  EXPECT_GE(builder.options.build.places, 1u);
+  EXPECT_EQ(builder.options.build.deadline, absl::Minutes(5));
+  EXPECT_TRUE(CheckOptions(builder.options).ok()) << CheckOptions(builder.options);
+  EXPECT_EQ(Parse({"--role", "builder", "--state", "/s"}).options.state, "/s");
+  EXPECT_EQ(Parse({"--build-places", "0"}).exit_code, 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckOptions(Parse({"--role", "builder", "--listen", "0.0.0.0:1"}).options)));
 }
 
 TEST(CheckOptions, AnAddressThatIsNoneIsCalledSo) {

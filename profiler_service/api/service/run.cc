@@ -23,11 +23,13 @@
 #include "common/terminal/log.h"
 #include "common/workload/catalog.h"
 #include "profiler_service/api/auth/tokens.h"
+#include "profiler_service/api/builder/builder_server.h"
 #include "profiler_service/api/host/host_report.h"
 #include "profiler_service/api/service/node_backing.h"
 #include "profiler_service/api/service/options.h"
 #include "profiler_service/api/service/server.h"
 #include "profiler_service/api/service/start_pipeline.h"
+#include "profiler_service/builder/compiler_program.h"
 #include "profiler_service/pipeline/service_pipeline.h"
 #include "profiler_service/store/open_store.h"
 #include "profiler_service/telemetry/hub.h"
@@ -93,7 +95,8 @@ absl::Status CheckBacking(const ServiceOptions& options) {
   return store::CheckBlobAddress(options.blobs_place, options.store);
 }
 
-absl::Status Announce(const ServiceOptions& options, const Server& server) {
+template <typename AnyServer>
+absl::Status Announce(const ServiceOptions& options, const AnyServer& server) {
   if (!options.port_file.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(server.port(), "\n"), kPortFileMode));
   }
@@ -101,8 +104,35 @@ absl::Status Announce(const ServiceOptions& options, const Server& server) {
   return absl::OkStatus();
 }
 
+builder::ProgramOptions ProgramOptionsOf(const ServiceOptions& options, const std::filesystem::path& scratch) {
+  builder::ProgramOptions program;
+  program.scratch = scratch;
+  program.cache = std::filesystem::path(options.state) / "cache";
+  program.cuda_home = options.cuda_home;
+  program.allow_unsandboxed = options.allow_unsandboxed;
+  program.deadline = options.build.deadline;
+  return program;
+}
+
+absl::Status ServeBuilds(const ServiceOptions& options) {
+  CatchFatalSignals();
+  CatchStopSignals(SecondStopSignal::kExitsAtOnce, 1);
+  ASSIGN_OR_RETURN(const StateFolder state, StateFolder::Take(options.state));
+  ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create(state.path() / "scratch"));
+  ASSIGN_OR_RETURN(const auto program, builder::CompilerProgram::Open(ProgramOptionsOf(options, scratch.path())));
+  const BuildJobRunner run = [&program](const sassay::v1::BuildJob& job, absl::string_view tenant,
+                                        const StopAsked& stop) { return program.Build(job, tenant, stop); };
+  ASSIGN_OR_RETURN(const auto server, BuilderServer::Start(options, run, program.toolkit_version()));
+  RETURN_IF_ERROR(Announce(options, *server));
+  WaitForStopSignal();
+  spdlog::info("stopping: running builds have {} to end", absl::FormatDuration(options.drain));
+  server->Shutdown();
+  return absl::OkStatus();
+}
+
 absl::Status Serve(const ServiceOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
+  if (options.role == ServiceRole::kBuilder) return ServeBuilds(options);
   RETURN_IF_ERROR(CheckBacking(options));
   CatchFatalSignals();
   CatchStopSignals(SecondStopSignal::kExitsAtOnce, 1);
@@ -168,12 +198,26 @@ absl::Status PrintAuditLog(const CommandLine& line) {
   }
 }
 
+// What a builder needs is what the agent needs.
+absl::Status CheckBuilder(const CommandLine& line) {
+  if (line.json)
+    return absl::InvalidArgumentError("--json: a builder's report is that of `mini-ptx-agent doctor --json`");
+  ASSIGN_OR_RETURN(const TemporaryDirectory scratch, TemporaryDirectory::Create("check"));
+  ASSIGN_OR_RETURN(const auto program, builder::CompilerProgram::Open(ProgramOptionsOf(line.options, scratch.path())));
+  std::cout << "can build candidates: CUDA " << program.toolkit_version() << ", sandbox, capture; "
+            << line.options.build.places << " at once" << std::endl;
+  return absl::OkStatus();
+}
+
 // People see the whole report before the exit status says it in short.
 absl::Status CheckHost(const CommandLine& line) {
+  if (line.options.role == ServiceRole::kBuilder) return CheckBuilder(line);
   if (line.options.role == ServiceRole::kFrontEnd) {
     return absl::InvalidArgumentError("--check looks for GPUs, driver and tools, which a front end does without");
   }
-  const sassay::v1::HostReport report = ReportOnHost(line.options, GatherHostFacts(line.options));
+  HostFacts facts = GatherHostFacts(line.options);
+  if (line.options.role == ServiceRole::kNode) facts.joins = cluster::TryJoin(FrontEndOptionsOf(line.options));
+  const sassay::v1::HostReport report = ReportOnHost(line.options, facts);
   std::cout << (line.json ? absl::StrCat(ToJson(report), "\n") : RenderHostReport(report)) << std::flush;
   return report.can_judge() ? absl::OkStatus() : absl::FailedPreconditionError("candidates cannot be judged here");
 }

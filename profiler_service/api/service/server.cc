@@ -1,6 +1,5 @@
 #include "profiler_service/api/service/server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
@@ -14,9 +13,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/metrics/cluster_metrics.h"
 #include "common/metrics/service_metrics.h"
+#include "profiler_service/api/auth/door.h"
 #include "profiler_service/api/ports/cluster/cluster_gpus.h"
 #include "profiler_service/api/ports/cluster/cluster_port.h"
 #include "profiler_service/api/ports/control_port.h"
@@ -38,39 +38,7 @@ constexpr int kSlowControlThreads = 8;
 // For leases that have ended without a word.
 constexpr absl::Duration kFrontEndLooks = absl::Seconds(2);
 constexpr double kAuditedRefusalsPerSecond = 1;
-constexpr int kMaxMessageBytes = 4 << 20;
 constexpr auto kCallsEndWithin = std::chrono::seconds(1);
-// How often clients may ask whether we are there, and when we ask a client that has not said a word.
-constexpr int kClientPingMilliseconds = 10'000;
-constexpr int kAskMilliseconds = 30'000;
-constexpr int kAnswerWithinMilliseconds = 20'000;
-
-absl::StatusOr<std::unique_ptr<TokenRegistry>> OpenTokens(const ServiceOptions& options) {
-  if (!options.token_file.empty()) {
-    auto registry = TokenRegistry::Open(options.token_file);
-    if (!absl::IsNotFound(registry.status())) return registry;
-    return absl::NotFoundError(absl::StrCat("--token-file ", options.token_file,
-                                            ": there is no such file; 'profiler-service token add NAME --token-file ",
-                                            options.token_file, "' makes it"));
-  }
-  if (IsLoopback(options.listen)) return std::make_unique<TokenRegistry>(Caller{"local", Role::kAdmin, ""});
-  spdlog::warn("no --token-file: whoever reaches {} may submit", options.listen);
-  return std::make_unique<TokenRegistry>(Caller{"anonymous", Role::kTenant, ""});
-}
-
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(const ServiceOptions& options) {
-  if (options.tls_cert.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions tls;
-  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  ASSIGN_OR_RETURN(pair.cert_chain, ReadFile(options.tls_cert));
-  ASSIGN_OR_RETURN(pair.private_key, ReadFile(options.tls_key));
-  tls.pem_key_cert_pairs.push_back(std::move(pair));
-  if (!options.tls_client_ca.empty()) {
-    ASSIGN_OR_RETURN(tls.pem_root_certs, ReadFile(options.tls_client_ca));
-    tls.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
-  }
-  return grpc::SslServerCredentials(tls);
-}
 
 // What the queue may ask for: everything, on any of the devices.
 queue::QueueOptions WithDevices(queue::QueueOptions options, const ServiceFacts& facts, const std::string& identity) {
@@ -196,6 +164,10 @@ struct Server::Parts {
     } else {
       sources.push_back({&metrics::kSubmissionsRunning, [this] { return static_cast<double>(queue.running()); }});
     }
+    if (backing->heard().has_value()) {
+      sources.push_back({&metrics::kNodeHeard, [this] { return backing->heard().value_or(false) ? 1.0 : 0.0; }});
+    }
+    if (port.nodes != nullptr) AddNodes(*port.nodes, sources);
     if (own_gpus == nullptr) return sources;
     for (const sassay::v1::Gpu& gpu : own_gpus->List()) {
       for (const char* holder : {"operator", "monitor"}) {
@@ -206,6 +178,16 @@ struct Server::Parts {
     }
     sources.insert(sources.end(), machine.begin(), machine.end());
     return sources;
+  }
+
+  static void AddNodes(cluster::NodeRegistry& nodes, std::vector<MetricSource>& sources) {
+    for (const auto& [state, name] : cluster::NodeCounts::States()) {
+      sources.push_back(
+          {&metrics::kNodes, [&nodes, state = state] { return static_cast<double>(nodes.Count().*state); }, {name}});
+    }
+    sources.push_back({&metrics::kNodePlaces, [&nodes] { return static_cast<double>(nodes.Count().places); }});
+    sources.push_back(
+        {&metrics::kNodeSilence, [&nodes] { return absl::ToDoubleSeconds(nodes.Count().longest_silence); }});
   }
 
   double Held(const std::string& uuid, absl::string_view holder) const {
@@ -253,33 +235,15 @@ struct Server::Parts {
   }
 
   absl::Status Listen() {
-    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials, Credentials(options));
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(options.listen, credentials, &bound_port);
-    // Two services must not share a port by accident.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMilliseconds);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-    // Streams of hosts that are gone without a word end, too.
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskMilliseconds);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerWithinMilliseconds);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    if (HasClients()) builder.RegisterService(&profiler_port);
-    if (cluster_port != nullptr) builder.RegisterService(cluster_port.get());
-    builder.RegisterService(&control_port);
-    server = builder.BuildAndStart();
-    if (server == nullptr || (bound_port == 0 && options.listen.rfind("unix:", 0) != 0)) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
-                                                 ": the address may be taken, or the TLS files do not fit together"));
-    }
-    // Not before everything else has started.
-    server->GetHealthCheckService()->SetServingStatus(false);
+    ASSIGN_OR_RETURN(OpenedDoor door, OpenDoor(options, [this](grpc::ServerBuilder& builder) {
+                       if (HasClients()) builder.RegisterService(&profiler_port);
+                       if (cluster_port != nullptr) builder.RegisterService(cluster_port.get());
+                       builder.RegisterService(&control_port);
+                     }));
+    server = std::move(door.server);
+    bound_port = door.port;
+    address = std::move(door.address);
     heartbeat = std::make_unique<Heartbeat>(telemetry, gpus, [this] { return Queued(); });
-    address = bound_port == 0 ? options.listen
-                              : absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", bound_port);
     return absl::OkStatus();
   }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
+#include "profiler_service/api/auth/node_certificate.h"
 #include "profiler_service/cluster/convert.h"
 
 namespace sassay::api {
@@ -66,6 +67,9 @@ absl::StatusOr<NodeCaller> ClusterPort::CallerAs(const absl::StatusOr<Caller>& c
   RETURN_IF_ERROR(caller.status());
   RETURN_IF_ERROR(NodesOnly(*caller));
   RETURN_IF_ERROR(CheckNodeId(id));
+  if (caller->certificate_names.has_value()) {
+    RETURN_IF_ERROR(CheckNodeCertificate(*caller->certificate_names, id.name()));
+  }
   NodeCaller node;
   node.name = absl::StrCat(caller->tenant, "/", id.name());
   node.owner = absl::StrCat(node.name, "/", id.instance(), "/");
@@ -108,15 +112,31 @@ absl::Status ClusterPort::CheckTime(absl::string_view field, absl::Time time) co
                                                  ahead > absl::ZeroDuration() ? " ahead" : " ago"));
 }
 
+absl::Status ClusterPort::CheckClock(absl::Time of_node) const {
+  const absl::Duration ahead = of_node - parts_.now();
+  if (absl::AbsDuration(ahead) <= kMostClockDifference) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the node's clock and the front end's differ by ", absl::FormatDuration(ahead), ", at most ",
+                   absl::FormatDuration(kMostClockDifference), " are allowed: set them (NTP)"));
+}
+
+ServerUnaryReactor* ClusterPort::Greet(CallbackServerContext* context, const sassay::v1::GreetRequest* request,
+                                       sassay::v1::GreetResponse* response) {
+  const auto act = [this, request, response](const NodeCaller& caller) -> absl::Status {
+    RETURN_IF_ERROR(CheckClock(TimeOf(request->now())));
+    response->set_sassay_version(SASSAY_VERSION);
+    for (const cluster::NodeRegistry::NodePtr& node : parts_.nodes.Living()) {
+      if (node->name == caller.name) response->set_name_taken(true);
+    }
+    return absl::OkStatus();
+  };
+  return Answer(*context, request->node(), act, Registered::kNotYet);
+}
+
 ServerUnaryReactor* ClusterPort::Register(CallbackServerContext* context, const sassay::v1::RegisterRequest* request,
                                           sassay::v1::RegisterResponse* response) {
   const auto act = [this, request, response](const NodeCaller& caller) -> absl::Status {
-    const absl::Duration ahead = TimeOf(request->now()) - parts_.now();
-    if (absl::AbsDuration(ahead) > kMostClockDifference) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the node's clock and the front end's differ by ", absl::FormatDuration(ahead), ", at most ",
-                       absl::FormatDuration(kMostClockDifference), " are allowed: set them (NTP)"));
-    }
+    RETURN_IF_ERROR(CheckClock(TimeOf(request->now())));
     RETURN_IF_ERROR(parts_.nodes.Register(caller.name, request->node().instance(), request->facts()));
     RETURN_IF_ERROR(TakeBackOfPredecessor(caller, request->predecessor()));
     response->set_beat_interval_ns(static_cast<uint64_t>(absl::ToInt64Nanoseconds(cluster::NodeRegistry::kBeat)));

@@ -44,6 +44,7 @@ class ClusterPort : public sassay::v1::Cluster::CallbackService {
 #define SASSAY_CLUSTER_UNARY(Method)                                                                                 \
   grpc::ServerUnaryReactor* Method(grpc::CallbackServerContext* context, const sassay::v1::Method##Request* request, \
                                    sassay::v1::Method##Response* response) override
+  SASSAY_CLUSTER_UNARY(Greet);
   SASSAY_CLUSTER_UNARY(Register);
   SASSAY_CLUSTER_UNARY(Beat);
   SASSAY_CLUSTER_UNARY(Leave);
@@ -75,7 +76,8 @@ class ClusterPort : public sassay::v1::Cluster::CallbackService {
 
  private:
   using Reply = std::function<void(const absl::Status&)>;
-  // Who calls as `node`: the token's role, and, if it must be, that this process is registered.
+  // Who calls as `node`: the token's role, the certificate's names if there is one, and, if it must be, that this
+  // process is registered.
   enum class Registered { kYes, kNotYet };
   absl::StatusOr<NodeCaller> CallerAs(const absl::StatusOr<Caller>& caller, const sassay::v1::NodeId& node,
                                       Registered registered);
@@ -94,6 +96,7 @@ class ClusterPort : public sassay::v1::Cluster::CallbackService {
   absl::StatusOr<absl::optional<store::Lease>> TakenBefore(const std::string& owner, absl::Time expires_at);
   // Gives back what an earlier process of the node ran, where this one knows how that ended.
   absl::Status TakeBackOfPredecessor(const NodeCaller& caller, sassay::v1::Predecessor predecessor);
+  absl::Status CheckClock(absl::Time of_node) const;
   absl::Status CheckTime(absl::string_view field, absl::Time time) const;
   absl::Status CheckEnding(const NodeCaller& caller, const sassay::v1::EndingFacts& ending) const;
 

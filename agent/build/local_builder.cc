@@ -1,4 +1,4 @@
-#include "agent/build/builder.h"
+#include "agent/build/local_builder.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -28,6 +28,14 @@ absl::Status WithSandboxAdvice(const absl::Status& status) {
   return absl::FailedPreconditionError(absl::StrCat(
       status.message(),
       " `mini-ptx-agent doctor` says how to mend it; --allow-unsandboxed goes on without, with your rights."));
+}
+
+// Who has no toolkit can have one nevertheless.
+absl::StatusOr<Toolchain> ToolchainOrAdvice(const Settings& settings) {
+  absl::StatusOr<Toolchain> toolchain = FindConfiguredToolchain(settings);
+  if (!absl::IsNotFound(toolchain.status())) return toolchain;
+  return absl::NotFoundError(absl::StrCat(toolchain.status().message(),
+                                          "; or have another machine compile: --builder HOST:PORT (docs/cluster.md)"));
 }
 
 std::string Summary(const std::vector<v1::SourceFile>& sources) {
@@ -123,11 +131,11 @@ std::vector<std::string> DropUnwelcome(size_t required, capture::CaptureResult& 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Builder>> Builder::Make(const Settings& settings,
-                                                       const std::map<std::string, std::string>& environment) {
-  std::unique_ptr<Builder> builder(new Builder());
+absl::StatusOr<std::unique_ptr<Builder>> LocalBuilder::Make(const Settings& settings,
+                                                            const std::map<std::string, std::string>& environment) {
+  std::unique_ptr<LocalBuilder> builder(new LocalBuilder());
   CompilerOptions& compiler = builder->compiler_;
-  ASSIGN_OR_RETURN(compiler.toolchain, FindConfiguredToolchain(settings));
+  ASSIGN_OR_RETURN(compiler.toolchain, ToolchainOrAdvice(settings));
   compiler.timeout = settings.Duration("compile_deadline", compiler.timeout);
   compiler.cache_directory = CacheFolder(settings, environment);
   ASSIGN_OR_RETURN(builder->programs_, UnpackCarried(compiler.cache_directory));
@@ -148,11 +156,11 @@ absl::StatusOr<std::unique_ptr<Builder>> Builder::Make(const Settings& settings,
   return builder;
 }
 
-absl::Status Builder::CheckLanguage(absl::string_view language) const {
+absl::Status LocalBuilder::CheckLanguage(absl::string_view language) const {
   return language == "triton" ? FindTriton(triton_environment_).status() : absl::OkStatus();
 }
 
-absl::StatusOr<BuildOutcome> Builder::Build(const BuildInput& input, const BuildListener& listener) const {
+absl::StatusOr<BuildOutcome> LocalBuilder::Build(const BuildInput& input, const BuildListener& listener) const {
   if (IsTritonCandidate(input.sources)) return BuildFromTriton(input, listener);
   const absl::Time begin = SteadyNow();
   ASSIGN_OR_RETURN(CompileOutcome outcome, Compile(input, listener));
@@ -167,7 +175,7 @@ absl::StatusOr<BuildOutcome> Builder::Build(const BuildInput& input, const Build
   return Capture(input, compiled, listener);
 }
 
-absl::StatusOr<CompileOutcome> Builder::Compile(const BuildInput& input, const BuildListener& listener) const {
+absl::StatusOr<CompileOutcome> LocalBuilder::Compile(const BuildInput& input, const BuildListener& listener) const {
   CompileRequest request;
   request.sources = input.sources;
   request.arch = arch_;
@@ -179,8 +187,8 @@ absl::StatusOr<CompileOutcome> Builder::Compile(const BuildInput& input, const B
   return outcome;
 }
 
-absl::StatusOr<BuildOutcome> Builder::Capture(const BuildInput& input, const CompiledCandidate& compiled,
-                                              const BuildListener& listener) const {
+absl::StatusOr<BuildOutcome> LocalBuilder::Capture(const BuildInput& input, const CompiledCandidate& compiled,
+                                                   const BuildListener& listener) const {
   const std::vector<v1::Workload>& workloads = input.workloads;
   capture::CaptureRequest request;
   request.program_directory = programs_ / "bin";
@@ -213,7 +221,8 @@ absl::StatusOr<BuildOutcome> Builder::Capture(const BuildInput& input, const Com
   return BuildOutcome(std::move(built));
 }
 
-absl::StatusOr<BuildOutcome> Builder::BuildFromTriton(const BuildInput& input, const BuildListener& listener) const {
+absl::StatusOr<BuildOutcome> LocalBuilder::BuildFromTriton(const BuildInput& input,
+                                                           const BuildListener& listener) const {
   const absl::Time begin = SteadyNow();
   const capture::DeviceTable& table = device_table_.has_value() ? *device_table_ : capture::DeviceTable::BuiltIn();
   TritonRequest request;
