@@ -25,9 +25,10 @@ std::optional<AllowUnsandboxed> UnsandboxedToken(const Settings& settings) {
 
 absl::Status WithSandboxAdvice(const absl::Status& status) {
   if (status.code() != absl::StatusCode::kFailedPrecondition || ProbeSandbox().Complete()) return status;
-  return absl::FailedPreconditionError(absl::StrCat(
-      status.message(),
-      " `mini-ptx-agent doctor` says how to mend it; --allow-unsandboxed goes on without, with your rights."));
+  return absl::FailedPreconditionError(
+      absl::StrCat(status.message(),
+                   " `mini-ptx-agent doctor` says how to mend it; --builder HOST:PORT has another machine build; "
+                   "--allow-unsandboxed goes on without, with your rights."));
 }
 
 // Who has no toolkit can have one nevertheless.
