@@ -112,7 +112,7 @@ SERVICE = [
     Panel("Nodes", {"max by (state) (sassay_nodes) or vector(0)": "{{state}}"},
           what="Silent: not heard of for ten seconds, and had not said that it leaves. All front ends of one store tell the same."),
     Panel("Signs of life", {"max(sassay_node_silence_seconds) or vector(0)": "longest ago",
-                            "count(sassay_node_heard == 0) or vector(0)": "nodes that nobody hears"},
+                            "count(sassay_node_heard < 1) or vector(0)": "nodes that nobody hears"},
           what="Of living nodes, in seconds; and nodes that say themselves that no front end hears them."),
     Panel("Builds", {"sum(sassay_builds_running) or vector(0)": "running", "sum(sassay_builds_waiting) or vector(0)": "waiting",
                      "sum(sassay_builder_places) or vector(0)": "places"}, what="Of all builders."),
