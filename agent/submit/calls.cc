@@ -18,7 +18,7 @@
 namespace sassay::agent {
 namespace {
 
-// Understands ProfileRequest.max_age and .fresh.
+// Understands ProfileRequest.max_age. What .fresh asks for every older one does anyway, which reuses nothing.
 constexpr uint32_t kReuseProtocol = 2;
 
 }  // namespace
@@ -44,7 +44,6 @@ absl::StatusOr<v1::GetCapabilitiesResponse> GetCapabilitiesFor(Connection& conne
   const Peer service = PeerOf(capabilities);
   RETURN_IF_ERROR(CheckService(service, kOldestService, "mini-ptx-agent"));
   if (request.has_max_age()) RETURN_IF_ERROR(CheckService(service, kReuseProtocol, "--max-age"));
-  if (request.fresh()) RETURN_IF_ERROR(CheckService(service, kReuseProtocol, "--fresh"));
   return capabilities;
 }
 
