@@ -70,7 +70,7 @@ TEST(Settled, WhatHangsIsRunEachTime) {
 
 TEST(Settled, AnyFrontEndAnswersWithinFiftyMilliseconds) {
   AdoptOrphans();
-  const auto server = PostgresServer::OfThisProgram();
+  const auto server = store::PostgresServer::OfThisProgram();
   ASSERT_TRUE(server.ok()) << server.status();
   const auto uri = (*server)->NewDatabase();
   ASSERT_TRUE(uri.ok()) << uri.status();
