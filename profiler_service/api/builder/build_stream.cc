@@ -74,12 +74,16 @@ void BuildStream::Queue() {
     return;
   }
   Say(sassay::v1::BuildProgress::WAITING);
-  absl::MutexLock lock(&mutex_);
-  if (end_.has_value()) return;
-  phase_ = Phase::kWaiting;
-  ready_ = *std::move(job);
-  parts_.metrics.Waits(1);
-  ticket_ = parts_.places.Post(tenant_, [self = self_] { self->Run(); });
+  {
+    absl::MutexLock lock(&mutex_);
+    if (end_.has_value()) return;
+    phase_ = Phase::kWaiting;
+    ready_ = *std::move(job);
+    parts_.metrics.Waits(1);
+    ticket_ = parts_.places.Post(tenant_, [self = self_] { self->Run(); });
+  }
+  // A drain that began before the build was posted does not call it.
+  if (parts_.draining) End(Stopping());
 }
 
 bool BuildStream::Begin(sassay::v1::BuildJob& job) {
@@ -165,12 +169,10 @@ void BuildStream::Advance() {
 }
 
 void BuildStream::Leave(const absl::Status& end, Phase phase, uint64_t ticket) {
-  if (phase == Phase::kWaiting) {
-    parts_.places.Forget(tenant_, ticket);
-    parts_.metrics.Waits(-1);
-  }
+  if (phase == Phase::kWaiting) parts_.places.Forget(tenant_, ticket);
   if (admitted_) parts_.places.Leave(tenant_);
   parts_.streams.Remove(this);
+  if (phase == Phase::kWaiting) parts_.metrics.Waits(-1);
   if (!end.ok()) parts_.metrics.CountRefused(end.code());
 }
 

@@ -24,7 +24,7 @@ HostFacts Complete() {
   toolchain.ptxas = "/cuda/bin/ptxas";
   toolchain.version = "13.0.88";
   facts.toolchain = toolchain;
-  facts.sandbox = {true, true, true, "/package/libexec/bwrap", ""};
+  facts.sandbox = {true, true, true, "/package/libexec/bwrap", "", ""};
   facts.bubblewrap_version = "0.8.0";
   facts.devices = std::vector<std::string>{"cuda:0"};
   facts.vendor_lists = std::vector<admission::VendorList>{{"libcudnn.so.9", static_cast<uint64_t>(-1), 12}};
@@ -138,7 +138,8 @@ TEST(HostReport, WhatDoesNotComeUpWhenTriedDecides) {
 
 TEST(HostReport, ANodesWayToEachFrontEndIsSaidAndOneThatWorksWillDo) {
   HostFacts facts = Complete();
-  facts.joins = {{"a:1", absl::OkStatus(), "0.0.9"}, {"b:1", absl::UnavailableError("address: nobody answers there")}};
+  facts.joins = {{"a:1", absl::OkStatus(), "0.0.9", false},
+                 {"b:1", absl::UnavailableError("address: nobody answers there"), "", false}};
   auto report = ReportOnHost({}, facts);
   EXPECT_TRUE(report.can_judge());
   EXPECT_THAT(Find(report, "--join a:1").found(), HasSubstr("another release"));
