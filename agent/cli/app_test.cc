@@ -379,10 +379,10 @@ TEST_F(AppTest, DoctorReportsEveryCheckAndTheService) {
   for (const Json& check : document["checks"]) states[check["name"]] = check.value("state", "");
   for (const char* name : {"toolkit", "sandbox", "gpu", "workloads"}) EXPECT_EQ(states.count(name), 1u) << name;
   EXPECT_EQ(states["service"], "OK");
-  // Nothing of capture is installed beside this test, and without it nothing works.
-  EXPECT_EQ(states["capture"], "MISSING");
-  EXPECT_FALSE(document.value("works", false));
-  EXPECT_EQ(exit_status, 3);
+  // The programs of capture travel inside; whether all works depends on this machine's toolkit, and the status says it.
+  EXPECT_EQ(states["capture"], "OK");
+  ASSERT_TRUE(document.contains("works"));
+  EXPECT_EQ(exit_status, document.value("works", false) ? 0 : 3);
 }
 
 }  // namespace

@@ -167,11 +167,12 @@ TEST_F(PythonTest, TwoHundredCandidatesTakeLessThanTwiceTheBatchsTime) {
 }
 
 TEST_F(PythonTest, ANotebookIsExecuted) {
-  const std::string jupyter = SourcePath(".venv/python_tools/bin/jupyter");
-  if (!fs::exists(jupyter)) GTEST_SKIP() << "no Jupyter: bash deploy/install_python_tools.sh";
+  const std::string tools = SourcePath(".venv/python_tools/bin/python3");
+  if (!fs::exists(SourcePath(".venv/python_tools/bin/jupyter-nbconvert")))
+    GTEST_SKIP() << "no Jupyter: bash deploy/install_python_tools.sh";
   auto environment = Environment();
   environment["PYTHONPATH"] = Path(absl::StrCat("venv/lib/", PythonFolder(Path("venv")), "/site-packages"));
-  const Ran ran = Execute({jupyter, "nbconvert", "--execute", "--to", "html", "--output-dir", directory_->path(),
+  const Ran ran = Execute({tools, "-m", "nbconvert", "--execute", "--to", "html", "--output-dir", directory_->path(),
                            "--output", "notebook.html", SourcePath("agent/python/tests/notebook.ipynb")},
                           environment, absl::Minutes(4));
   ASSERT_TRUE(ran.ok) << ran.text;
@@ -184,10 +185,11 @@ TEST_F(PythonTest, ANotebookIsExecuted) {
 }
 
 TEST_F(PythonTest, TypeHintsHold) {
-  const std::string mypy = SourcePath(".venv/python_tools/bin/mypy");
-  if (!fs::exists(mypy)) GTEST_SKIP() << "no mypy: bash deploy/install_python_tools.sh";
-  const Ran ran = Execute({mypy, "--config-file", SourcePath("agent/python/pyproject.toml"), "--cache-dir",
-                           Path("mypy"), SourcePath("agent/python/src/sassay")},
+  const std::string tools = SourcePath(".venv/python_tools/bin/python3");
+  if (!fs::exists(SourcePath(".venv/python_tools/bin/mypy")))
+    GTEST_SKIP() << "no mypy: bash deploy/install_python_tools.sh";
+  const Ran ran = Execute({tools, "-m", "mypy", "--config-file", SourcePath("agent/python/pyproject.toml"),
+                           "--cache-dir", Path("mypy"), SourcePath("agent/python/src/sassay")},
                           {}, absl::Minutes(4));
   EXPECT_TRUE(ran.ok) << ran.text;
 }

@@ -822,6 +822,8 @@ class StageReport(Message):
     wall_ns: int = 0
     # Time the device was held in nanoseconds.
     device_ns: int = 0
+    # It did not run for this submission: an identical one of this tenant (Verdict.reused_from) had settled it. The times are of then.
+    cached: bool = False
 
 
 StageReport._SPEC = {"stage": ("one", 'Stage'), "outcome": ("one", 'StageReportOutcome')}
@@ -984,6 +986,8 @@ class Verdict(VerdictMixin, Message):
     sanitizers: List[SanitizerReport] = field(default_factory=list)
     # One report per diagnosis that was asked for.
     diagnoses: List[DiagnosisReport] = field(default_factory=list)
+    # The submission that stages marked `cached` ran for; empty where there are none.
+    reused_from: str = ""
 
 
 Verdict._SPEC = {"status": ("one", 'VerdictStatus'), "stage": ("one", 'Stage'), "code": ("one", 'VerdictCode'), "details": ("one", 'VerdictDetails'), "numerics": ("one", 'Numerics'), "evidence": ("one", 'Evidence'), "timing": ("one", 'Timing'), "provenance": ("one", 'Provenance'), "capture_profile": ("one", 'CaptureProfile'), "versions": ("one", 'Versions'), "stages": ("many", 'StageReport'), "excluded": ("one", 'Exclusion'), "sanitizers": ("many", 'SanitizerReport'), "diagnoses": ("many", 'DiagnosisReport')}
