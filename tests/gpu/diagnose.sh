@@ -10,7 +10,7 @@ failed=0
 # Bundle, workload, flags, and what must hold (Python over the verdict).
 while IFS='|' read -r name workload flags claim; do
   # shellcheck disable=SC2086
-  "$package/bin/mini-ptx-agent" submit "$package/bundles/$name.bundle" --workload "$workload" --service "$address" --json \
+  "$package/bin/mini-ptx-agent" submit "$package/bundles/$name.bundle" --workload "$workload" --service "$address" --fresh --json \
     --artifacts "$scratch/artifacts" $flags >"$scratch/verdict.json" 2>"$scratch/stderr"
   cp "$scratch/verdict.json" "$out/diagnose_$name.json"
   python3 - "$scratch/verdict.json" "$scratch/artifacts" "$name" "$claim" <<'PYTHON' || { failed=1; cat "$scratch/stderr"; }

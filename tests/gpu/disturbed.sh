@@ -11,7 +11,7 @@ monitor= stranger=
 end() { [[ -z $1 ]] || { kill -TERM "$1" && wait "$1"; } 2>/dev/null; }
 trap 'end "$stranger"; end "$monitor"; stop_service; rm -rf "$scratch"' EXIT
 submit() { # SERVICE NAME: its verdict in $out/NAME.json, what was said meanwhile in $out/NAME.log
-  "$package/bin/mini-ptx-agent" submit "$package/bundles/$bundle.bundle" --workload "$size" --service "$1" --json >"$out/$2.json" 2>"$out/$2.log"
+  "$package/bin/mini-ptx-agent" submit "$package/bundles/$bundle.bundle" --workload "$size" --service "$1" --fresh --json >"$out/$2.json" 2>"$out/$2.log"
 }
 
 # The stranger: judges the same kernel again and again.

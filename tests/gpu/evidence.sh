@@ -8,7 +8,7 @@ start_service --device auto
 failed=0
 # Bundle, workload, status, warp executions of one opcode ("-" for none), the tensor cores' share of the workload's FLOPs.
 while read -r name workload status opcode warps share; do
-  "$package/bin/mini-ptx-agent" submit "$package/bundles/$name.bundle" --workload "$workload" --service "$address" --stages evidence --json \
+  "$package/bin/mini-ptx-agent" submit "$package/bundles/$name.bundle" --workload "$workload" --service "$address" --fresh --stages evidence --json \
     >"$scratch/verdict.json" 2>"$scratch/stderr" || cat "$scratch/stderr"
   python3 - "$scratch/verdict.json" "$name" "$status" "$opcode" "$warps" "$share" <<'PYTHON' || failed=1
 import json, sys

@@ -24,7 +24,7 @@ for shape in ${SHAPES:-small full}; do
     asked=$((asked + 1))
     axes=$full
     [[ $shape == full ]] || axes=$small
-    "$package/bin/mini-ptx-agent" submit "$package/sanitized/$name.bundle" --workload "$definition/$axes" --service "$address" \
+    "$package/bin/mini-ptx-agent" submit "$package/sanitized/$name.bundle" --workload "$definition/$axes" --service "$address" --fresh \
       --sanitize full --stages sanitize --run-deadline 10m --json >"$scratch/verdict.json" 2>"$scratch/stderr"
     cp "$scratch/verdict.json" "$out/sanitize_${name}_$shape.json"
     python3 - "$scratch/verdict.json" "$name" "$shape" <<'PYTHON' || { failed=$((failed + 1)); cat "$scratch/stderr"; }

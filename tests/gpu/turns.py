@@ -92,7 +92,7 @@ class Client:
 
     def submit(self, kind, case, workload=None, stages=""):
         command = [self.package / "bin/mini-ptx-agent", "submit", self.package / "bundles" / (case.name + ".bundle"),
-                   "--workload", workload or case.workload, "--service", self.service, "--json"]
+                   "--workload", workload or case.workload, "--service", self.service, "--fresh", "--json"]
         if stages or self.stages:
             command += ["--stages", stages or self.stages]
         if kind == "suite":
