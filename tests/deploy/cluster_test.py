@@ -67,7 +67,7 @@ class OneHostTest(unittest.TestCase):
             killed = int(cluster.seen(r"kill -KILL (\d+)")[1])
             os.kill(killed, signal.SIGKILL)
             cluster.seen("node1 has ended; the others go on")
-            second = run("mini-ptx-agent", *submit)
+            second = run("mini-ptx-agent", *submit, "--fresh")
             self.assertEqual(second.returncode, 0, second.stdout + second.stderr)
             self.assertEqual(cluster.interrupt(), 0, cluster.printed.text())
             self.assertEqual(running(state), [])

@@ -212,7 +212,7 @@ exit $status
         self.process = None
 
     def submit(self, bundle, workload, stages=""):
-        command = [self.arguments.programs / "mini-ptx-agent", "submit", bundle, "--workload", workload, "--service", self.address, "--json"]
+        command = [self.arguments.programs / "mini-ptx-agent", "submit", bundle, "--workload", workload, "--service", self.address, "--fresh", "--json"]
         if stages:
             command += ["--stages", stages]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)

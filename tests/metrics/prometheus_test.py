@@ -56,7 +56,7 @@ class Load:
         self.wrong = sources / "tests/hostile/cheating/prints_passed.cu"
 
     def submit(self, kernel):
-        ran = subprocess.run([*self.agent, "submit", kernel, "--workload", "gemm_n256_k256/M=64", *self.service, "--json"],
+        ran = subprocess.run([*self.agent, "submit", kernel, "--workload", "gemm_n256_k256/M=64", *self.service, "--fresh", "--json"],
                              capture_output=True, text=True, env=self.environment)
         if ran.returncode not in (0, 1):
             raise SystemExit(f"FAILED: {kernel.name}: {ran.returncode} {ran.stderr[-2000:]}")
