@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every panel, recording rule and alert of deploy/ against a real Prometheus that scraped a real service under a scripted
-load and a real monitor on a scripted NVML.
+load, a front end with a node, a builder, and a real monitor on a scripted NVML.
 
     prometheus_test.py --sources DIR --programs DIR --nvml DIR --canary PROGRAM
 
@@ -134,6 +134,39 @@ def start_monitor(arguments, folder, started, service):
     return started.announced("monitor", monitor, r"metrics=(\S+)")
 
 
+def start_roles(arguments, folder, started):
+    """A front end with a node, and a builder that built once: where each tells its metrics, by the section of docs/metrics.md."""
+    program = arguments.programs / "profiler-service"
+    tokens = folder / "tokens"
+    def token(name, role):
+        made = subprocess.run([program, "token", "add", name, "--role", role, "--token-file", tokens], capture_output=True, text=True, check=True)
+        file = folder / f"{name}.token"
+        file.touch(mode=0o600)
+        file.write_text(made.stdout)
+        return file
+    def start(role, *flags):
+        process = started.start(role, program, "--role", role, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", *flags)
+        return started.announced(role, process, r"listen=(\S+)"), started.announced(role, process, r"metrics=(\S+)")
+    joins = token("nodes", "node")
+    front_end, of_front_end = start("frontend", "--state", folder / "front_end", "--token-file", tokens)
+    _, of_node = start("node", "--join", front_end, "--join-token-file", joins, "--node-name", "n1", "--state", folder / "node",
+                       "--device", "emulated:sm_90a")
+    builder, of_builder = start("builder")
+    subprocess.run([arguments.programs / "mini-ptx-agent", "compile", arguments.sources / "agent/examples/gemm_tiled.cu", "--workload",
+                    "gemm_n256_k256/M=64", "--builder", builder, "-o", folder / "built.bundle"], check=True, capture_output=True,
+                   env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder)})
+    return {"profiler-service where nodes are admitted, besides": of_front_end, "profiler-service --role node, besides": of_node,
+            "profiler-service --role builder": of_builder}
+
+
+def check_roles(prometheus, roles):
+    """What a role adds is there. Nothing is refused to anybody here, so nobody counts refusals."""
+    for section, instance in roles.items():
+        missing = queries.documented_metrics(section) - names(prometheus, instance=instance) - {"sassay_rpcs_refused_total"}
+        if missing:
+            raise SystemExit(f"FAILED: {section}: not exported {sorted(missing)}")
+
+
 def run(arguments, folder, started):
     service = started.start("service", arguments.programs / "profiler-service", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
                             "--device", "emulated:sm_90a", "--state", folder / "state")
@@ -141,7 +174,8 @@ def run(arguments, folder, started):
     service = started.announced("service", service, r"metrics=(\S+)")
     monitor = start_monitor(arguments, folder, started, address)
     canary = started.announced("canary", started.start("canary", arguments.canary), r"metrics=(\S+)")
-    jobs = {"sassay-service": [service], "sassay-monitor": [monitor, canary]}
+    roles = start_roles(arguments, folder, started)
+    jobs = {"sassay-service": [service, *roles.values()], "sassay-monitor": [monitor, canary]}
     prometheus = start_prometheus(started, arguments.sources, configuration(folder, jobs), folder / "tsdb")
     load = Load(arguments.programs, arguments.sources, address, folder)
     load.once()
@@ -151,6 +185,7 @@ def run(arguments, folder, started):
         rule["health"] != "unknown" for group in prometheus.get("rules")["groups"] for rule in group["rules"]))
     check_rules(prometheus)
     check_names(prometheus, service, monitor)
+    check_roles(prometheus, roles)
     print(f"passed: {count} queries have data, {len(queries.alerts())} alerts and {len(queries.recordings())} recordings evaluate")
 
 
