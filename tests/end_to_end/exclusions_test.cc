@@ -149,11 +149,11 @@ TEST_F(ExclusionsTest, ABatchThatGoesOnJudgesAgainWhatWasExcludedSince) {
   ASSERT_EQ(Exclude(kFirst, "i-1") + Exclude(kSecond, "i-1"), 1);
   const AgentResult again = RunAgent(batch);
   EXPECT_EQ(again.exit_code, 0) << again.stderr_text;
-  EXPECT_EQ(again.json.value("found", std::string("0")), "0") << again.stdout_text;
+  EXPECT_EQ(again.json.value("found", 0), 0) << again.stdout_text;
   const std::string text = *ReadFile(records);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
   const AgentResult nothing = RunAgent(batch);
-  EXPECT_EQ(nothing.json.value("found", std::string("0")), "1") << nothing.stdout_text;
+  EXPECT_EQ(nothing.json.value("found", 0), 1) << nothing.stdout_text;
 }
 
 }  // namespace
