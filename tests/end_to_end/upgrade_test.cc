@@ -1,5 +1,5 @@
 // Two versions side by side: a cluster of the version before is replaced process by process while clients submit and
-// follow, and every submission ends with its one verdict. SASSAY_OLD_PREFIX names the folder where the version before
+// follow, and every submission ends with its one verdict. SASSAY_PREVIOUS names the folder where the version before
 // is installed (bin/profiler-service and what belongs to it); without it there is nothing to try.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,8 +39,8 @@ class UpgradeTest : public ::testing::Test {
  protected:
   void SetUp() override {
     AdoptOrphans();
-    const char* prefix = std::getenv("SASSAY_OLD_PREFIX");
-    if (prefix == nullptr) GTEST_SKIP() << "SASSAY_OLD_PREFIX names no folder with the version before";
+    const char* prefix = std::getenv("SASSAY_PREVIOUS");
+    if (prefix == nullptr) GTEST_SKIP() << "SASSAY_PREVIOUS names no folder with the version before";
     old_ = absl::StrCat(prefix, "/bin");
     auto server = store::PostgresServer::Start();
     if (absl::IsNotFound(server.status())) GTEST_SKIP() << server.status();
