@@ -5,13 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "agent/rollout/policy.h"
+#include "agent/submit/exclusion_stream.h"
 #include "agent/submit/rpc_error.h"
 
 namespace sassay::agent {
 namespace {
-
-// By how much the service's clock may be behind ours.
-constexpr absl::Duration kClockSlack = absl::Minutes(10);
 
 // One trajectory of one turn for each record.
 constexpr uint32_t kOnlyTurn = 0;
@@ -83,7 +81,7 @@ absl::Status Corrections::Emit(const v1::BatchRecord& record) {
 void Corrections::Finish() {
   // What was told while the stream was broken, or is on its way still.
   const absl::Status asked =
-      parts_.past(begin_ - kClockSlack, stopper_, [this](const v1::Event& event) { exclusions_.Take(event); });
+      parts_.past(begin_ - kExclusionClockSlack, stopper_, [this](const v1::Event& event) { exclusions_.Take(event); });
   if (!asked.ok() && !stopper_.stopped()) parts_.note(asked.message());
   {
     absl::MutexLock lock(&mutex_);

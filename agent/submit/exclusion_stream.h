@@ -14,6 +14,10 @@
 
 namespace sassay::agent {
 
+// Who asks for exclusions since a moment of his own clock asks from so much earlier: further than the service's clock
+// and ours are apart.
+inline constexpr absl::Duration kExclusionClockSlack = absl::Minutes(10);
+
 // Calls `on_event` with every exclusion of this tenant's attempts since `from` by the service's clock, until the
 // stopper stops. Blocks. A stream that breaks is opened again, so that an event may come twice, however long the
 // service is away: how long a run waits for it is the run's to say, and while it goes on it must hear. `policy` gives

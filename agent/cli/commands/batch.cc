@@ -36,9 +36,6 @@ namespace {
 
 constexpr uint64_t kMaxConcurrency = 1024;
 
-// By how much the service's clock may be behind ours.
-constexpr absl::Duration kClockSlack = absl::Minutes(10);
-
 struct BatchArguments {
   std::string input = "-";
   std::string output;
@@ -179,7 +176,7 @@ class Running {
   void HearOfEarlier(Connection& connection) {
     if (records_->oldest() == absl::InfiniteFuture()) return;
     Stopper none;
-    const absl::Status heard = ReadExclusions(connection, records_->oldest() - kClockSlack, none,
+    const absl::Status heard = ReadExclusions(connection, records_->oldest() - kExclusionClockSlack, none,
                                               [this](const v1::Event& event) { records_->Exclude(event); });
     if (!heard.ok()) session_.progress().Note(std::string(heard.message()));
   }
@@ -189,7 +186,7 @@ class Running {
     const auto note = [this](absl::string_view line) { session_.progress().Note(line); };
     CorrectionParts parts;
     parts.watch = [&connection, retry, note](Stopper& stopper, const OnEvent& on_event) {
-      WatchExclusions(connection, absl::Now() - kClockSlack, retry, stopper, on_event, note);
+      WatchExclusions(connection, absl::Now() - kExclusionClockSlack, retry, stopper, on_event, note);
     };
     parts.past = [&connection](absl::Time from, Stopper& stopper, const OnEvent& on_event) {
       return ReadExclusions(connection, from, stopper, on_event);

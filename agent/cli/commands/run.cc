@@ -32,9 +32,6 @@
 namespace sassay::agent {
 namespace {
 
-// How far back the service is asked for exclusions: further than its clock and ours are apart.
-constexpr absl::Duration kClockSlack = absl::Minutes(10);
-
 struct RunArguments {
   std::string output;
   std::string resume;
@@ -182,14 +179,14 @@ class Running {
     Board board(manifest.turn_limit(), [this](absl::string_view line) { Say(line); });
     board.Spent(spending.total());
     const auto watch = [&](Stopper& stopper, const std::function<void(const v1::Event&)>& on_event) {
-      WatchExclusions(*connection, absl::Now() - kClockSlack, RetryPolicyFrom(settings), stopper, on_event,
+      WatchExclusions(*connection, absl::Now() - kExclusionClockSlack, RetryPolicyFrom(settings), stopper, on_event,
                       [&](absl::string_view note) { board.Note(note); });
     };
     const auto past = [&](Stopper& stopper, const std::function<void(const v1::Event&)>& on_event) {
       const auto ours = [&](const v1::Event& event) {
         if (plan.judged.count(event.submission_id()) > 0) on_event(event);
       };
-      return ReadExclusions(*connection, TimeOf(manifest.created_at()) - kClockSlack, stopper, ours);
+      return ReadExclusions(*connection, TimeOf(manifest.created_at()) - kExclusionClockSlack, stopper, ours);
     };
     RolloutParts parts = {*beginning_.folder, *model, judge, board, notes, watch, nullptr};
     if (resumed_) parts.past_exclusions = past;

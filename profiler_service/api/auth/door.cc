@@ -79,4 +79,16 @@ absl::StatusOr<OpenedDoor> OpenDoor(const ServiceOptions& options,
   return door;
 }
 
+absl::StatusOr<std::string> MetricsAddress(const ServiceOptions& options, absl::StatusOr<std::string> serving) {
+  if (!serving.ok() && options.metrics_given) return serving;
+  if (!serving.ok()) {
+    spdlog::warn("no metrics: {}", serving.status().ToString());
+    return std::string();
+  }
+  if (!IsLoopback(*serving)) {
+    spdlog::warn("whoever reaches {} can read the metrics: they carry no names, but ask for no token", *serving);
+  }
+  return serving;
+}
+
 }  // namespace sassay::api

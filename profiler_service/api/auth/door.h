@@ -33,6 +33,10 @@ struct OpenedDoor {
 absl::StatusOr<OpenedDoor> OpenDoor(const ServiceOptions& options,
                                     const std::function<void(grpc::ServerBuilder&)>& add_services);
 
+// Where metrics are served, given what serving them at --metrics came to: empty if they are not, which is an error only
+// for who asked for them by that flag.
+absl::StatusOr<std::string> MetricsAddress(const ServiceOptions& options, absl::StatusOr<std::string> serving);
+
 }  // namespace sassay::api
 
 #endif  // SASSAY_PROFILER_SERVICE_API_AUTH_DOOR_H_

@@ -11,7 +11,6 @@
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/api/auth/door.h"
-#include "spdlog/spdlog.h"
 
 namespace sassay::api {
 namespace {
@@ -55,13 +54,7 @@ struct BuilderServer::Parts {
 
   absl::Status ServeMetrics() {
     if (options.metrics.empty()) return absl::OkStatus();
-    absl::StatusOr<std::string> serving = metrics.Serve(options.metrics);
-    if (serving.ok()) {
-      metrics_address = *serving;
-      return absl::OkStatus();
-    }
-    if (options.metrics_given) return serving.status();
-    spdlog::warn("no metrics: {}", serving.status().ToString());
+    ASSIGN_OR_RETURN(metrics_address, MetricsAddress(options, metrics.Serve(options.metrics)));
     return absl::OkStatus();
   }
 

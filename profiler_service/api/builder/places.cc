@@ -1,6 +1,6 @@
 #include "profiler_service/api/builder/places.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,7 +47,7 @@ void Places::Drain(absl::Time deadline) {
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;
-    while (!turns_.empty()) waiting.push_back(Take());
+    while (!waiting_.empty()) waiting.push_back(waiting_.Take().build);
   }
   for (const std::function<void()>& build : waiting) build();
   absl::MutexLock lock(&mutex_);
@@ -56,40 +56,14 @@ void Places::Drain(absl::Time deadline) {
 
 uint64_t Places::Post(const std::string& tenant, std::function<void()> build) {
   absl::MutexLock lock(&mutex_);
-  std::deque<Waiting>& own = waiting_[tenant];
-  if (own.empty()) turns_.push_back(tenant);
-  own.push_back({++last_ticket_, std::move(build)});
+  waiting_.Push(tenant, {++last_ticket_, std::move(build)});
   return last_ticket_;
 }
 
 void Places::Forget(const std::string& tenant, uint64_t ticket) {
-  std::function<void()> forgotten;  // destroyed without the lock
+  std::optional<Waiting> forgotten;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
-  const auto own = waiting_.find(tenant);
-  if (own == waiting_.end()) return;
-  std::deque<Waiting>& builds = own->second;
-  const auto found =
-      std::find_if(builds.begin(), builds.end(), [&](const Waiting& build) { return build.ticket == ticket; });
-  if (found == builds.end()) return;
-  forgotten = std::move(found->build);
-  builds.erase(found);
-  if (!builds.empty()) return;
-  waiting_.erase(own);
-  turns_.erase(std::find(turns_.begin(), turns_.end(), tenant));
-}
-
-std::function<void()> Places::Take() {
-  const std::string tenant = std::move(turns_.front());
-  turns_.pop_front();
-  const auto own = waiting_.find(tenant);
-  std::function<void()> build = std::move(own->second.front().build);
-  own->second.pop_front();
-  if (own->second.empty()) {
-    waiting_.erase(own);
-  } else {
-    turns_.push_back(tenant);
-  }
-  return build;
+  forgotten = waiting_.Remove(tenant, [&](const Waiting& build) { return build.ticket == ticket; });
 }
 
 void Places::Loop() {
@@ -99,7 +73,7 @@ void Places::Loop() {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &Places::SomethingToDo));
       if (stopping_) return;
-      build = Take();
+      build = waiting_.Take().build;
       ++running_;
     }
     build();

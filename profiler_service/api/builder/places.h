@@ -3,7 +3,6 @@
 #define SASSAY_PROFILER_SERVICE_API_BUILDER_PLACES_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "profiler_service/api/ports/tenant_turns.h"
 
 namespace sassay::api {
 
@@ -52,18 +52,16 @@ class Places {
 
   void Loop();
   bool SomethingToDo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || (!draining_ && !turns_.empty());
+    return stopping_ || (!draining_ && !waiting_.empty());
   }
   bool Quiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return running_ == 0; }
-  std::function<void()> Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const PlaceLimits limits_;
   absl::Mutex mutex_;
   uint64_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, uint64_t> admitted_of_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::deque<Waiting>> waiting_ ABSL_GUARDED_BY(mutex_);  // of the tenants in `turns_`
-  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);                       // who has something that waits, once
+  TenantTurns<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
   uint32_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -18,23 +18,7 @@ IoPool::~IoPool() {
 
 void IoPool::Post(const std::string& tenant, std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
-  Works& works = work_[tenant];
-  if (works.empty()) turns_.push_back(tenant);
-  works.push_back(std::move(work));
-}
-
-std::function<void()> IoPool::Take() {
-  const std::string tenant = std::move(turns_.front());
-  turns_.pop_front();
-  const auto works = work_.find(tenant);
-  std::function<void()> work = std::move(works->second.front());
-  works->second.pop_front();
-  if (works->second.empty()) {
-    work_.erase(works);
-  } else {
-    turns_.push_back(tenant);
-  }
-  return work;
+  work_.Push(tenant, std::move(work));
 }
 
 void IoPool::Loop() {
@@ -42,8 +26,8 @@ void IoPool::Loop() {
     std::function<void()> work;
     {
       absl::MutexLock lock(&mutex_, absl::Condition(this, &IoPool::SomethingToDo));
-      if (turns_.empty()) return;
-      work = Take();
+      if (work_.empty()) return;
+      work = work_.Take();
     }
     work();
   }

@@ -3,15 +3,14 @@
 #ifndef SASSAY_PROFILER_SERVICE_API_PORTS_IO_POOL_H_
 #define SASSAY_PROFILER_SERVICE_API_PORTS_IO_POOL_H_
 
-#include <deque>
 #include <functional>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "profiler_service/api/ports/tenant_turns.h"
 
 namespace sassay::api {
 
@@ -24,15 +23,11 @@ class IoPool {
   void Post(const std::string& tenant, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  using Works = std::deque<std::function<void()>>;
-
   void Loop();
-  std::function<void()> Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool SomethingToDo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !turns_.empty(); }
+  bool SomethingToDo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !work_.empty(); }
 
   absl::Mutex mutex_;
-  std::map<std::string, Works> work_ ABSL_GUARDED_BY(mutex_);  // of the tenants in `turns_`
-  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);      // each tenant that has work, once
+  TenantTurns<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

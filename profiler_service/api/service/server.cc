@@ -224,25 +224,16 @@ struct Server::Parts {
 
   absl::Status ServeMetrics() {
     if (options.metrics.empty()) return absl::OkStatus();
-    absl::StatusOr<std::string> serving = metrics.Serve(options.metrics, Sources());
-    if (!serving.ok() && options.metrics_given) return serving.status();
-    if (!serving.ok()) spdlog::warn("no metrics: {}", serving.status().ToString());
-    if (serving.ok()) metrics_address = *serving;
-    if (serving.ok() && !IsLoopback(*serving)) {
-      spdlog::warn("whoever reaches {} can read the metrics: they carry no names, but ask for no token", *serving);
-    }
+    ASSIGN_OR_RETURN(metrics_address, MetricsAddress(options, metrics.Serve(options.metrics, Sources())));
     return absl::OkStatus();
   }
 
   absl::Status Listen() {
-    ASSIGN_OR_RETURN(OpenedDoor door, OpenDoor(options, [this](grpc::ServerBuilder& builder) {
+    ASSIGN_OR_RETURN(door, OpenDoor(options, [this](grpc::ServerBuilder& builder) {
                        if (HasClients()) builder.RegisterService(&profiler_port);
                        if (cluster_port != nullptr) builder.RegisterService(cluster_port.get());
                        builder.RegisterService(&control_port);
                      }));
-    server = std::move(door.server);
-    bound_port = door.port;
-    address = std::move(door.address);
     heartbeat = std::make_unique<Heartbeat>(telemetry, gpus, [this] { return Queued(); });
     return absl::OkStatus();
   }
@@ -250,14 +241,14 @@ struct Server::Parts {
   void Shutdown() {
     if (stop.HasBeenNotified()) return;
     stop.Notify();
-    if (server != nullptr) server->GetHealthCheckService()->SetServingStatus(false);
+    if (door.server != nullptr) door.server->GetHealthCheckService()->SetServingStatus(false);
     streams.RefuseNew();
     backing->Drain();
     if (dispatcher != nullptr) dispatcher->Drain(options.drain);
     streams.EndAll();
-    if (server != nullptr) {
-      server->Shutdown(std::chrono::system_clock::now() + kCallsEndWithin);
-      server->Wait();
+    if (door.server != nullptr) {
+      door.server->Shutdown(std::chrono::system_clock::now() + kCallsEndWithin);
+      door.server->Wait();
     }
     metrics.StopServing();
     holds_ear.reset();
@@ -293,10 +284,9 @@ struct Server::Parts {
   std::unique_ptr<ClusterPort> cluster_port;
   std::shared_ptr<queue::Bell::Ear> holds_ear;
   std::unique_ptr<queue::Dispatcher> dispatcher;
-  std::unique_ptr<grpc::Server> server;
+  OpenedDoor door;
   absl::Notification stop;
-  int bound_port = 0;
-  std::string address, metrics_address;
+  std::string metrics_address;
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& options, StateFolder state,
@@ -321,7 +311,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServiceOptions& opti
   RETURN_IF_ERROR(running.queue.Start(previous));
   RETURN_IF_ERROR(running.FollowGpus());
   if (running.HasClients()) RETURN_IF_ERROR(running.Listen());
-  running.server->GetHealthCheckService()->SetServingStatus(true);
+  running.door.server->GetHealthCheckService()->SetServingStatus(true);
   if (runner == nullptr) return server;
   running.dispatcher = std::make_unique<queue::Dispatcher>(
       running.queue, *runner,
@@ -336,8 +326,8 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Server::~Server() { Shutdown(); }
 
-const std::string& Server::address() const { return parts_->address; }
-int Server::port() const { return parts_->bound_port; }
+const std::string& Server::address() const { return parts_->door.address; }
+int Server::port() const { return parts_->door.port; }
 const std::string& Server::metrics_address() const { return parts_->metrics_address; }
 std::string Server::MetricsText() const { return parts_->metrics.Text(); }
 void Server::Shutdown() { parts_->Shutdown(); }
