@@ -269,10 +269,12 @@ TEST_F(RemoteStoreTest, TellsOfWorkAndOfItsOwnCancellations) {
     absl::MutexLock lock(&mutex);
     return mutex.AwaitWithTimeout(absl::Condition(&until), absl::Seconds(30));
   };
-  // The stream may have begun before there was an observer; then every hint that follows reaches it all the same.
+  // Either the stream begins while there is an observer, which says so, or it began before and the hint comes. From
+  // then on whatever is submitted is told.
   const std::string id = Submit("r1");
   ASSERT_TRUE(wait([&] { return work || begun; }));
   const Lease lease = **Acquire(node);
+  Submit("r2");
   ASSERT_TRUE(wait([&] { return work; }));
   ASSERT_TRUE(Await<store::Cancellation>([&](Callback<store::Cancellation> done) {
                 store_->Cancel("ann", id, store::VerdictOf(sassay::v1::VERDICT_STATUS_CANCELLED), std::move(done));
