@@ -114,6 +114,7 @@ absl::Status Membership::Beat() {
     request.set_draining(draining_);
   }
   for (sassay::v1::GpuPulse& pulse : options_.pulses()) *request.add_gpus() = std::move(pulse);
+  *request.mutable_held() = options_.held();
   sassay::v1::BeatResponse response;
   return front_ends_.Call(&Stub::Beat, std::move(request), response, SteadyNow() + interval_);
 }

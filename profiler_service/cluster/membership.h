@@ -14,13 +14,15 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "profiler_service/cluster/front_ends.h"
+#include "sassay/v1/cluster.pb.h"
 #include "sassay/v1/control.pb.h"
 
 namespace sassay::cluster {
 
 struct MembershipOptions {
-  // How the node's workers are, at each sign of life.
+  // How the node's workers are and which leases it holds, at each sign of life.
   std::function<std::vector<sassay::v1::GpuPulse>()> pulses;
+  std::function<sassay::v1::HeldLeases()> held;
   // Whether this process was told to end: then nobody is waited for.
   std::function<bool()> give_up;
 };

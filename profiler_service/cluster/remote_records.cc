@@ -172,7 +172,7 @@ void RemoteStore::FinishQueued(absl::string_view, sassay::v1::Verdict, store::Ca
 }
 absl::StatusOr<store::Submission> RemoteStore::Leased(const store::Lease&) { return NotHere("Leased"); }
 
-absl::StatusOr<absl::optional<store::Lease>> RemoteStore::LeaseOf(absl::string_view) { return NotHere("LeaseOf"); }
+absl::StatusOr<std::vector<store::Lease>> RemoteStore::LeasesOf(absl::string_view) { return NotHere("LeasesOf"); }
 
 absl::StatusOr<store::Submission> RemoteStore::Get(absl::string_view, absl::string_view) { return NotHere("Get"); }
 absl::StatusOr<std::vector<store::ProgressOf>> RemoteStore::Progress(const std::vector<std::string>&) {

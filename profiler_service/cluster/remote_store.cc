@@ -81,11 +81,10 @@ void RemoteStore::MakeAcquire(sassay::v1::AcquireRequest request, absl::Time unt
   const absl::Status status = front_ends_.Call(&Stub::Acquire, request, response, until);
   acquire_unsure_ = absl::IsUnavailable(status);
   if (!status.ok()) return done(status);
-  ++next_number_;
-  if (!response.has_leased()) return done(absl::optional<Lease>());
-  Lease taken = FromProto(response.leased(), front_ends_.Now());
-  writer_.NoteTaken(taken);
-  done(absl::optional<Lease>(std::move(taken)));
+  absl::optional<Lease> taken;
+  if (response.has_leased()) taken = FromProto(response.leased(), front_ends_.Now());
+  writer_.NoteAnswer(next_number_++, taken);
+  done(std::move(taken));
 }
 
 void RemoteStore::Acquire(const store::Asker& asker, absl::Time now, absl::Time expires_at,

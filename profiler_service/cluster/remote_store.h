@@ -41,7 +41,7 @@ struct RemoteStoreOptions {
 //     PastQueueDeadline have none, NextQueueDeadline never comes, Trim forgets nothing.
 //   - UNIMPLEMENTED, because a node has no clients and keeps no books: Submit, FindEarlier, Cancel, FinishQueued,
 //   Leased,
-//     LeaseOf, Get, Progress, ExcludedSince, LastExcluded, AttemptsOn, AttemptsOf, Usage, AuditLog, PutNode, DropNode,
+//     LeasesOf, Get, Progress, ExcludedSince, LastExcluded, AttemptsOn, AttemptsOf, Usage, AuditLog, PutNode, DropNode,
 //     Nodes, SetWeight.
 //   - Events are those of submissions whose lease is held here; of any other FAILED_PRECONDITION.
 //   - An audit record whose answer was lost may stand twice.
@@ -75,7 +75,7 @@ class RemoteStore : public store::Store {
   absl::StatusOr<absl::Time> NextQueueDeadline() override;
   absl::StatusOr<std::vector<store::Lease>> LeasesExpiredBy(absl::Time now) override;
   absl::StatusOr<store::Submission> Leased(const store::Lease& lease) override;
-  absl::StatusOr<absl::optional<store::Lease>> LeaseOf(absl::string_view owner) override;
+  absl::StatusOr<std::vector<store::Lease>> LeasesOf(absl::string_view prefix) override;
   absl::StatusOr<store::Submission> Get(absl::string_view tenant, absl::string_view id) override;
   absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) override;
   absl::StatusOr<std::vector<store::ProgressOf>> Progress(const std::vector<std::string>& ids) override;
@@ -111,6 +111,8 @@ class RemoteStore : public store::Store {
 
   // --- what a node needs beside a Store ---
 
+  // What a sign of life says of them.
+  sassay::v1::HeldLeases Held() const { return writer_.Held(); }
   // The bundle of a lease that is held here.
   absl::StatusOr<std::string> ReadBundle(const store::Lease& lease);
   // Keeps a file that belongs to the verdict of such a lease; answers its SHA-256.

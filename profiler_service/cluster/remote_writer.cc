@@ -160,9 +160,10 @@ void RemoteWriter::SendEvents(std::vector<Appending> events, absl::Time until, O
   if (!again.empty()) SendEvents(std::move(again), until, OutOfPlace::kIsLost);
 }
 
-void RemoteWriter::NoteTaken(const Lease& lease) {
+void RemoteWriter::NoteAnswer(uint64_t number, const absl::optional<Lease>& taken) {
   absl::MutexLock lock(&mutex_);
-  held_[KeyOf(lease)] = {lease, {lease.submission.last_sequence, false}};
+  settled_number_ = number;
+  if (taken.has_value()) held_[KeyOf(*taken)] = {*taken, {taken->submission.last_sequence, false}};
 }
 
 LeaseProgress RemoteWriter::ProgressOf(const Lease& lease) const {
@@ -174,6 +175,14 @@ LeaseProgress RemoteWriter::ProgressOf(const Lease& lease) const {
 void RemoteWriter::NoteOver(const Lease& lease) {
   absl::MutexLock lock(&mutex_);
   held_.erase(KeyOf(lease));
+}
+
+sassay::v1::HeldLeases RemoteWriter::Held() const {
+  sassay::v1::HeldLeases all;
+  absl::MutexLock lock(&mutex_);
+  all.set_settled_number(settled_number_);
+  for (const auto& [key, held] : held_) *all.add_leases() = LeaseIdOf(held.lease);
+  return all;
 }
 
 Lease RemoteWriter::HeldOf(absl::string_view submission_id) const {

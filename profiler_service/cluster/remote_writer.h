@@ -49,13 +49,15 @@ class RemoteWriter {
   // Any other write; `write` makes the call, until the time given, and answers.
   void Post(size_t bytes, std::function<void(absl::Time until)> write, Refuse refuse) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A lease that was taken, how far its events are, and that it is over. A lease whose end is not noted is forgotten
-  // when its renewal or a write finds it lost.
-  void NoteTaken(const store::Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The answer to the Acquire of that number, the lease that it gave if it gave one; how far its events are; and that
+  // it is over. A lease whose end is not noted is forgotten when its renewal or a write finds it lost.
+  void NoteAnswer(uint64_t number, const absl::optional<store::Lease>& taken) ABSL_LOCKS_EXCLUDED(mutex_);
   LeaseProgress ProgressOf(const store::Lease& lease) const ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteOver(const store::Lease& lease) ABSL_LOCKS_EXCLUDED(mutex_);
   // The lease of a submission that is held here; one with an empty id if there is none.
   store::Lease HeldOf(absl::string_view submission_id) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // All of them, as of the last answer.
+  sassay::v1::HeldLeases Held() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Appending {
@@ -69,7 +71,7 @@ class RemoteWriter {
     std::vector<Appending> append;  // one, or none: then `other`
     std::function<void(absl::Time)> other;
   };
-  struct Held {
+  struct HeldLease {
     store::Lease lease;
     LeaseProgress progress;
   };
@@ -94,7 +96,8 @@ class RemoteWriter {
   mutable absl::Mutex mutex_;
   std::deque<Write> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<Key, Held> held_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, HeldLease> held_ ABSL_GUARDED_BY(mutex_);
+  uint64_t settled_number_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -110,6 +110,9 @@ class Queue {
   // Takes back the leases of processes that have come to their end `how`: those whose owners begin with `prefix` and
   // not with `but`, where that is given. How many.
   absl::StatusOr<int> TakeBackOf(absl::string_view prefix, absl::string_view but, PreviousProcess how);
+  // Takes back what was leased to the process whose owners begin with `prefix` and never came to it; nothing counts.
+  absl::StatusOr<int> TakeBackUnheard(absl::string_view prefix,
+                                      const std::function<bool(const store::Lease&)>& unheard);
   // No more work is handed out; Next returns nothing. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -18,12 +18,23 @@ const absl::Duration kLeftBehind = 2 * Finality::kPatience;
 absl::StatusOr<int> Queue::TakeBackOf(absl::string_view prefix, absl::string_view but, PreviousProcess how) {
   const bool crashed = how == PreviousProcess::kCrashed;
   const char* reason = crashed ? "the process that ran it crashed" : "the process that ran it was killed";
-  ASSIGN_OR_RETURN(const std::vector<store::Lease> all, store_.LeasesExpiredBy(absl::InfiniteFuture()));
+  ASSIGN_OR_RETURN(const std::vector<store::Lease> leases, store_.LeasesOf(prefix));
   int count = 0;
-  for (const store::Lease& lease : all) {
-    if (!absl::StartsWith(lease.owner, prefix)) continue;
+  for (const store::Lease& lease : leases) {
     if (!but.empty() && absl::StartsWith(lease.owner, but)) continue;
     RETURN_IF_ERROR(TakeBack(lease, reason, crashed ? store::Ended::kCrashed : store::Ended::kKilled));
+    ++count;
+  }
+  return count;
+}
+
+absl::StatusOr<int> Queue::TakeBackUnheard(absl::string_view prefix,
+                                           const std::function<bool(const store::Lease&)>& unheard) {
+  ASSIGN_OR_RETURN(const std::vector<store::Lease> leases, store_.LeasesOf(prefix));
+  int count = 0;
+  for (const store::Lease& lease : leases) {
+    if (!unheard(lease)) continue;
+    RETURN_IF_ERROR(TakeBack(lease, "word of its lease did not reach the node", store::Ended::kStopped));
     ++count;
   }
   return count;

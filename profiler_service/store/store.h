@@ -246,8 +246,8 @@ class Store {
   virtual absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(absl::Time now) = 0;
   // What a lease holds, known by its submission's id, epoch and owner. ABORTED: it is lost.
   virtual absl::StatusOr<Submission> Leased(const Lease& lease) = 0;
-  // The lease that `owner` holds, any one of several; nothing if it holds none.
-  virtual absl::StatusOr<absl::optional<Lease>> LeaseOf(absl::string_view owner) = 0;
+  // The leases of all owners that begin with `prefix`, which ends in ASCII.
+  virtual absl::StatusOr<std::vector<Lease>> LeasesOf(absl::string_view prefix) = 0;
 
   // NOT_FOUND also if it belongs to another tenant.
   virtual absl::StatusOr<Submission> Get(absl::string_view tenant, absl::string_view id) = 0;

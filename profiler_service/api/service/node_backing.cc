@@ -25,7 +25,9 @@ class NodeBacking : public Backing {
         store_(*front_ends_, {std::min(cluster::RemoteStoreOptions().patience, lease / 3)}) {}
 
   absl::Status Join() override {
-    ASSIGN_OR_RETURN(membership_, cluster::Membership::Join(*front_ends_, membership_options_));
+    cluster::MembershipOptions options = membership_options_;
+    options.held = [this] { return store_.Held(); };
+    ASSIGN_OR_RETURN(membership_, cluster::Membership::Join(*front_ends_, std::move(options)));
     joined_ = membership_.get();
     return absl::OkStatus();
   }
@@ -59,9 +61,9 @@ class NodeBacking : public Backing {
  private:
   const std::unique_ptr<cluster::FrontEnds> front_ends_;
   const cluster::MembershipOptions membership_options_;
+  cluster::RemoteStore store_;
   std::unique_ptr<cluster::Membership> membership_;  // null until Join
   std::atomic<const cluster::Membership*> joined_ = nullptr;
-  cluster::RemoteStore store_;
   std::atomic<bool> draining_ = false;
 };
 
@@ -110,7 +112,9 @@ absl::StatusOr<std::unique_ptr<Backing>> OpenNodeBacking(const ServiceOptions& o
   front_end.facts = NodeFactsOf(facts, places);
   front_end.predecessor = PredecessorOf(facts.previous);
   ASSIGN_OR_RETURN(auto front_ends, cluster::FrontEnds::Open(std::move(front_end)));
-  cluster::MembershipOptions membership = {[&gpus = *facts.gpus] { return gpus.Pulses(); }, std::move(give_up)};
+  cluster::MembershipOptions membership;
+  membership.pulses = [&gpus = *facts.gpus] { return gpus.Pulses(); };
+  membership.give_up = std::move(give_up);
   return std::make_unique<NodeBacking>(std::move(front_ends), std::move(membership), options.queue.lease);
 }
 

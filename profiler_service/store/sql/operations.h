@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<Submission>> PastQueueDeadline(Db& db, absl::Time now
 absl::StatusOr<absl::Time> NextQueueDeadline(Db& db);
 absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now);
 absl::StatusOr<Submission> Leased(Db& db, const Lease& lease);
-absl::StatusOr<absl::optional<Lease>> LeaseOf(Db& db, absl::string_view owner);
+absl::StatusOr<std::vector<Lease>> LeasesOf(Db& db, absl::string_view prefix);
 absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view id, uint64_t after, int limit);
 absl::StatusOr<absl::optional<std::string>> FindEarlier(Db& db, absl::string_view tenant,
                                                         const sassay::v1::ProfileRequest& request);

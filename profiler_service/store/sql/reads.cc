@@ -77,15 +77,32 @@ absl::StatusOr<absl::Time> NextQueueDeadline(Db& db) {
   return found ? query.Time(0) : absl::InfiniteFuture();
 }
 
-absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now) {
-  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE state = 1 AND expires_at <= ? ORDER BY place");
-  query.Bind(now);
+namespace {
+
+absl::StatusOr<std::vector<Lease>> ReadLeases(Query& query) {
   std::vector<Lease> leases;
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, query.Step());
     if (!row) return leases;
     leases.push_back(ReadLease(query));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(Db& db, absl::Time now) {
+  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE state = 1 AND expires_at <= ? ORDER BY place");
+  query.Bind(now);
+  return ReadLeases(query);
+}
+
+absl::StatusOr<std::vector<Lease>> LeasesOf(Db& db, absl::string_view prefix) {
+  if (prefix.empty()) return LeasesExpiredBy(db, absl::InfiniteFuture());
+  std::string behind(prefix);  // the first text behind all that begin so
+  ++behind.back();
+  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE state = 1 AND owner >= ? AND owner < ? ORDER BY place");
+  query.Bind(prefix).Bind(behind);
+  return ReadLeases(query);
 }
 
 absl::StatusOr<Submission> Leased(Db& db, const Lease& lease) {
@@ -96,12 +113,6 @@ absl::StatusOr<Submission> Leased(Db& db, const Lease& lease) {
   if (found) return ReadSubmission(query);
   return absl::AbortedError(absl::StrCat("submission ", lease.submission.id, ": the lease with epoch ", lease.epoch,
                                          " is lost, or is somebody else's"));
-}
-
-absl::StatusOr<absl::optional<Lease>> LeaseOf(Db& db, absl::string_view owner) {
-  Query query = db.Prepare(SASSAY_SELECT_SUBMISSION "WHERE state = 1 AND owner = ? LIMIT 1");
-  ASSIGN_OR_RETURN(const bool found, query.Bind(owner).Step());
-  return found ? absl::make_optional(ReadLease(query)) : absl::nullopt;
 }
 
 absl::StatusOr<std::vector<sassay::v1::Event>> Events(Db& db, absl::string_view id, uint64_t after, int limit) {

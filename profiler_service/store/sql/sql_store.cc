@@ -247,8 +247,8 @@ absl::StatusOr<Submission> SqlStore::Leased(const Lease& lease) {
   return Read<Submission>([&](Db& db) { return sql::Leased(db, lease); });
 }
 
-absl::StatusOr<absl::optional<Lease>> SqlStore::LeaseOf(absl::string_view owner) {
-  return Read<absl::optional<Lease>>([&](Db& db) { return sql::LeaseOf(db, owner); });
+absl::StatusOr<std::vector<Lease>> SqlStore::LeasesOf(absl::string_view prefix) {
+  return Read<std::vector<Lease>>([&](Db& db) { return sql::LeasesOf(db, prefix); });
 }
 
 absl::StatusOr<Submission> SqlStore::Get(absl::string_view tenant, absl::string_view id) {

@@ -96,7 +96,7 @@ class SqlStore : public Store {
   absl::StatusOr<absl::Time> NextQueueDeadline() override;
   absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(absl::Time now) override;
   absl::StatusOr<Submission> Leased(const Lease& lease) override;
-  absl::StatusOr<absl::optional<Lease>> LeaseOf(absl::string_view owner) override;
+  absl::StatusOr<std::vector<Lease>> LeasesOf(absl::string_view prefix) override;
   absl::StatusOr<Submission> Get(absl::string_view tenant, absl::string_view id) override;
   absl::StatusOr<std::vector<sassay::v1::Event>> Events(absl::string_view id, uint64_t after, int limit) override;
   absl::StatusOr<std::vector<ProgressOf>> Progress(const std::vector<std::string>& ids) override;

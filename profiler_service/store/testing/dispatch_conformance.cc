@@ -67,12 +67,16 @@ TEST_P(StoreConformance, ALeaseIsFoundByWhatNamesItAsLongAsItIsHeld) {
   EXPECT_EQ(held->id, id);
   EXPECT_EQ(held->tenant, "ann");
   EXPECT_EQ(held->request.request_id(), "r1");
-  const auto found = store_->LeaseOf("me");
-  ASSERT_TRUE(found.ok() && found->has_value());
-  EXPECT_EQ((*found)->submission.id, id);
-  EXPECT_EQ((*found)->epoch, lease.epoch);
-  EXPECT_EQ((*found)->expires_at, lease.expires_at);
-  EXPECT_FALSE(store_->LeaseOf("m")->has_value());
+  for (const char* prefix : {"me", "m", ""}) {
+    const auto found = store_->LeasesOf(prefix);
+    ASSERT_TRUE(found.ok() && found->size() == 1) << found.status();
+    EXPECT_EQ(found->front().submission.id, id);
+    EXPECT_EQ(found->front().owner, "me");
+    EXPECT_EQ(found->front().epoch, lease.epoch);
+    EXPECT_EQ(found->front().expires_at, lease.expires_at);
+  }
+  for (const char* prefix : {"l", "n", "mf", "md", "me0", "ME"})
+    EXPECT_TRUE(store_->LeasesOf(prefix)->empty()) << prefix;
   Lease another = lease;
   another.epoch += 1;
   EXPECT_TRUE(absl::IsAborted(store_->Leased(another).status()));
@@ -81,7 +85,7 @@ TEST_P(StoreConformance, ALeaseIsFoundByWhatNamesItAsLongAsItIsHeld) {
   EXPECT_TRUE(absl::IsAborted(store_->Leased(another).status()));
   ASSERT_TRUE(Finish(lease, sassay::v1::VERDICT_STATUS_CORRECT).ok());
   EXPECT_TRUE(absl::IsAborted(store_->Leased(lease).status()));
-  EXPECT_FALSE(store_->LeaseOf("me")->has_value());
+  EXPECT_TRUE(store_->LeasesOf("me")->empty());
 }
 
 TEST_P(StoreConformance, GpuTimeGoesByWeightAndIsRemembered) {

@@ -57,7 +57,7 @@ class ForwardingStore : public Store {
   absl::StatusOr<absl::Time> NextQueueDeadline() override { return real_.NextQueueDeadline(); }
   absl::StatusOr<std::vector<Lease>> LeasesExpiredBy(absl::Time now) override { return real_.LeasesExpiredBy(now); }
   absl::StatusOr<Submission> Leased(const Lease& lease) override { return real_.Leased(lease); }
-  absl::StatusOr<absl::optional<Lease>> LeaseOf(absl::string_view owner) override { return real_.LeaseOf(owner); }
+  absl::StatusOr<std::vector<Lease>> LeasesOf(absl::string_view prefix) override { return real_.LeasesOf(prefix); }
   absl::StatusOr<Submission> Get(absl::string_view tenant, absl::string_view id) override {
     return real_.Get(tenant, id);
   }

@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
 #include "profiler_service/api/ports/cluster/cluster_port.h"
@@ -37,6 +39,11 @@ absl::StatusOr<absl::Duration> LeaseOf(uint64_t lease_ns) {
   if (lease_ns == 0) return absl::InvalidArgumentError("lease_ns: expected more than 0, got 0");
   const auto longest = static_cast<uint64_t>(absl::ToInt64Nanoseconds(kLongestLease));
   return absl::Nanoseconds(std::min(lease_ns, longest));
+}
+
+absl::Status CheckLeases(absl::string_view field, int leases) {
+  if (leases <= kMostLeases) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected at most ", kMostLeases, ", got ", leases));
 }
 
 absl::Status CheckEvents(const sassay::v1::AppendRequest& request) {
@@ -98,12 +105,15 @@ uint64_t GpusFor(const std::string& arch, const cluster::Node& node) {
 }  // namespace
 
 absl::StatusOr<absl::optional<Lease>> ClusterPort::TakenBefore(const std::string& owner, absl::Time expires_at) {
-  ASSIGN_OR_RETURN(absl::optional<Lease> lease, port_.store.LeaseOf(owner));
-  if (!lease.has_value()) return lease;
-  ASSIGN_OR_RETURN(const std::vector<store::Renewal> renewed, port_.store.Renew({*lease}, expires_at));
-  if (renewed.front() == store::Renewal::kLost) return absl::optional<Lease>();
-  lease->expires_at = expires_at;
-  return lease;
+  ASSIGN_OR_RETURN(std::vector<Lease> leases, port_.store.LeasesOf(owner));
+  for (Lease& lease : leases) {
+    if (lease.owner != owner) continue;  // of number 12, asked for 1
+    ASSIGN_OR_RETURN(const std::vector<store::Renewal> renewed, port_.store.Renew({lease}, expires_at));
+    if (renewed.front() == store::Renewal::kLost) continue;
+    lease.expires_at = expires_at;
+    return std::move(lease);
+  }
+  return absl::optional<Lease>();
 }
 
 absl::StatusOr<store::Submission> ClusterPort::Leased(const NodeCaller& caller, const sassay::v1::LeaseId& id) {
@@ -116,6 +126,28 @@ absl::Status ClusterPort::TakeBackOfPredecessor(const NodeCaller& caller, sassay
                                                                   : queue::PreviousProcess::kEndedOrWasKilled;
   ASSIGN_OR_RETURN(const int count, port_.queue.TakeBackOf(absl::StrCat(caller.name, "/"), caller.owner, how));
   if (count > 0) spdlog::info("node {}: {} submissions that its earlier process ran wait again", caller.name, count);
+  return absl::OkStatus();
+}
+
+// An Acquire that a network delivers late, or whose answer it loses, leases a submission to a node that has gone on.
+// Numbers order what a node says and what it was given, so that a sign of life that comes late itself takes nothing
+// from it.
+absl::Status ClusterPort::TakeBackUnheard(const NodeCaller& caller, const sassay::v1::HeldLeases& held) {
+  RETURN_IF_ERROR(CheckLeases("held.leases", held.leases_size()));
+  std::set<std::pair<std::string, uint64_t>> known;
+  for (const sassay::v1::LeaseId& id : held.leases()) known.emplace(id.submission_id(), id.epoch());
+  const auto unheard = [&](const Lease& lease) {
+    uint64_t number = 0;
+    return absl::SimpleAtoi(absl::StripPrefix(lease.owner, caller.owner), &number) && number <= held.settled_number() &&
+           known.count({lease.submission.id, lease.epoch}) == 0;
+  };
+  const absl::StatusOr<int> count = port_.queue.TakeBackUnheard(caller.owner, unheard);
+  // Looked at again with its next sign of life, which is heard all the same.
+  if (!count.ok()) {
+    spdlog::warn("node {}: cannot see what it was given: {}", caller.name, count.status().ToString());
+  } else if (*count > 0) {
+    spdlog::info("node {}: {} submissions that it was given and never heard of wait again", caller.name, *count);
+  }
   return absl::OkStatus();
 }
 
@@ -266,10 +298,7 @@ ServerUnaryReactor* ClusterPort::Renew(CallbackServerContext* context, const sas
                                        sassay::v1::RenewResponse* response) {
   const auto act = [this, request, response](const NodeCaller& caller) -> absl::Status {
     ASSIGN_OR_RETURN(const absl::Duration lease, LeaseOf(request->lease_ns()));
-    if (request->leases_size() > kMostLeases) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("leases: expected at most ", kMostLeases, ", got ", request->leases_size()));
-    }
+    RETURN_IF_ERROR(CheckLeases("leases", request->leases_size()));
     std::vector<Lease> leases;
     for (const sassay::v1::LeaseId& id : request->leases()) leases.push_back(caller.LeaseOf(id));
     ASSIGN_OR_RETURN(const std::vector<store::Renewal> renewals, port_.store.Renew(leases, parts_.now() + lease));

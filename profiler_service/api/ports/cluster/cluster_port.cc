@@ -149,7 +149,8 @@ ServerUnaryReactor* ClusterPort::Register(CallbackServerContext* context, const 
 ServerUnaryReactor* ClusterPort::Beat(CallbackServerContext* context, const sassay::v1::BeatRequest* request,
                                       sassay::v1::BeatResponse*) {
   return Answer(*context, request->node(), [this, request](const NodeCaller& caller) {
-    return parts_.nodes.Beat(caller.name, request->node().instance(), request->draining());
+    RETURN_IF_ERROR(parts_.nodes.Beat(caller.name, request->node().instance(), request->draining()));
+    return request->has_held() ? TakeBackUnheard(caller, request->held()) : absl::OkStatus();
   });
 }
 

@@ -96,6 +96,8 @@ class ClusterPort : public sassay::v1::Cluster::CallbackService {
   absl::StatusOr<absl::optional<store::Lease>> TakenBefore(const std::string& owner, absl::Time expires_at);
   // Gives back what an earlier process of the node ran, where this one knows how that ended.
   absl::Status TakeBackOfPredecessor(const NodeCaller& caller, sassay::v1::Predecessor predecessor);
+  // Gives back what the node was leased and does not know of.
+  absl::Status TakeBackUnheard(const NodeCaller& caller, const sassay::v1::HeldLeases& held);
   absl::Status CheckClock(absl::Time of_node) const;
   absl::Status CheckTime(absl::string_view field, absl::Time time) const;
   absl::Status CheckEnding(const NodeCaller& caller, const sassay::v1::EndingFacts& ending) const;

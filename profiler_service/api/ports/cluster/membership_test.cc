@@ -56,7 +56,8 @@ class MembershipTest : public testing::Test {
     return *FrontEnds::Open(NodeOptions({front_end_->address()}, name, {"GPU-" + name}, token));
   }
   MembershipOptions Patient() {
-    return {[] { return std::vector<sassay::v1::GpuPulse>(); }, [this] { return give_up_.load(); }};
+    return {[] { return std::vector<sassay::v1::GpuPulse>(); }, [] { return sassay::v1::HeldLeases(); },
+            [this] { return give_up_.load(); }};
   }
 
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("membership_test");

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <utility>
+
 #include "absl/strings/numbers.h"
 #include "absl/synchronization/notification.h"
 #include "common/base/sha256.h"
@@ -283,6 +287,107 @@ TEST_F(RemoteStoreTest, TellsOfWorkAndOfItsOwnCancellations) {
   EXPECT_THAT(ids, testing::Each(id));
   EXPECT_THAT(*node.Renew({lease}, kClusterTestNow + absl::Seconds(30)),
               testing::ElementsAre(store::Renewal::kCancelling));
+}
+
+// A database that lets one Acquire wait, as a network may that delivers it late.
+class LateStore : public store::ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  void Acquire(const store::Asker& asker, absl::Time now, absl::Time expires_at,
+               Callback<absl::optional<Lease>> done) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!std::exchange(came_, true)) {
+        late_ = [this, asker, now, expires_at, done] {
+          ForwardingStore::Acquire(asker, now, expires_at, [this, done](absl::StatusOr<absl::optional<Lease>> taken) {
+            done(std::move(taken));
+            delivered_.Notify();
+          });
+        };
+        return;
+      }
+    }
+    ForwardingStore::Acquire(asker, now, expires_at, std::move(done));
+  }
+  void Deliver() {
+    absl::MutexLock lock(&mutex_);
+    late_();
+    delivered_.WaitForNotification();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  bool came_ ABSL_GUARDED_BY(mutex_) = false;
+  std::function<void()> late_ ABSL_GUARDED_BY(mutex_);
+  absl::Notification delivered_;
+};
+
+class LateAcquireTest : public RemoteStoreTest {
+ protected:
+  // The node's Acquire 1 is late; made again it found nothing; then there is work, which the late one takes.
+  LateAcquireTest() {
+    front_end_ = std::make_unique<FrontEndFixture>(directory_.path(), late_, *store_);
+    cluster::FrontEndOptions options = NodeOptions({front_end_->address()}, "n", {"g"});
+    options.call_timeout = absl::Milliseconds(300);
+    front_ends_ = *FrontEnds::Open(std::move(options));
+    EXPECT_TRUE(front_ends_->Register(SteadyNow() + absl::Seconds(10)).ok());
+    node_ = std::make_unique<RemoteStore>(*front_ends_, cluster::RemoteStoreOptions{absl::Seconds(30)});
+    before_ = node_->Held();
+    EXPECT_FALSE((*Acquire(*node_)).has_value());
+    id_ = Submit("r1");
+    late_.Deliver();
+    EXPECT_EQ(Stands().state, store::State::kLeased);
+  }
+  ~LateAcquireTest() override {
+    node_.reset();
+    front_ends_.reset();
+    front_end_.reset();
+  }
+  absl::Status Beat(const absl::optional<sassay::v1::HeldLeases>& held) {
+    sassay::v1::BeatRequest request;
+    if (held.has_value()) *request.mutable_held() = *held;
+    sassay::v1::BeatResponse response;
+    return front_ends_->Call(&FrontEnds::Stub::Beat, request, response, SteadyNow() + absl::Seconds(30));
+  }
+  store::Submission Stands() { return *store_->Get("ann", id_); }
+
+  LateStore late_{*store_};
+  std::unique_ptr<FrontEnds> front_ends_;
+  std::unique_ptr<RemoteStore> node_;
+  sassay::v1::HeldLeases before_;
+  std::string id_;
+};
+
+TEST_F(LateAcquireTest, WhatANodeNeverHeardOfWaitsAgainWithItsNextSignOfLife) {
+  ASSERT_TRUE(Beat(node_->Held()).ok());
+  EXPECT_EQ(Stands().state, store::State::kQueued);
+  EXPECT_EQ(Stands().losses, 0u);
+  EXPECT_EQ(Stands().failures, 0u);
+  const absl::optional<Lease> lease = *Acquire(*node_);
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_EQ(lease->submission.attempt, 2u);
+  // It knows of this one, and a sign of life of before says nothing about it.
+  ASSERT_TRUE(Beat(node_->Held()).ok());
+  ASSERT_TRUE(Beat(before_).ok());
+  EXPECT_EQ(Stands().state, store::State::kLeased);
+  ASSERT_TRUE(Finish(*node_, *lease).ok());
+  EXPECT_EQ(node_->Held().leases_size(), 0);
+}
+
+TEST_F(LateAcquireTest, OfWhatAnAcquireMayStillBringNothingIsTakenBack) {
+  ASSERT_TRUE(Beat(before_).ok());
+  EXPECT_EQ(Stands().state, store::State::kLeased);
+}
+
+TEST_F(LateAcquireTest, AnOlderNodeThatNamesNothingKeepsWhatItHas) {
+  ASSERT_TRUE(Beat(absl::nullopt).ok());
+  EXPECT_EQ(Stands().state, store::State::kLeased);
+}
+
+TEST_F(LateAcquireTest, MoreLeasesThanANodeCanHoldAreRefused) {
+  sassay::v1::HeldLeases held;
+  for (int i = 0; i <= 10'000; ++i) held.add_leases();
+  EXPECT_TRUE(absl::IsInvalidArgument(Beat(held)));
 }
 
 TEST_F(RemoteStoreTest, BundlesAndArtifactsTravelWithTheLeaseThatNamesThem) {
