@@ -17,7 +17,7 @@ using sassay::v1::Event;
 
 constexpr int kOverdueAtOnce = 100;
 // On a shared store: others' leases expire, whether or not the store tells of anything.
-constexpr absl::Duration kLookAnyway = absl::Seconds(5);
+constexpr absl::Duration kLookAnyway = absl::Seconds(2);
 constexpr size_t kMostOfAnId = 100;
 
 // What an operator reads about it, beside the monitor's incident, which is not ours to revise.

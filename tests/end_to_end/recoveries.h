@@ -8,7 +8,6 @@
 #ifndef SASSAY_TESTS_END_TO_END_RECOVERIES_H_
 #define SASSAY_TESTS_END_TO_END_RECOVERIES_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -21,11 +20,8 @@
 
 namespace sassay::testing {
 
-// Nobody should wait longer than a lease and five seconds. A lease that is shorter than a front end waits for a
-// database which does not answer (20 s) does not make that shorter.
-inline absl::Duration LongestWait(absl::Duration lease) {
-  return std::max(lease, absl::Seconds(20)) + absl::Seconds(5);
-}
+// Nobody waits longer than a lease and five seconds.
+inline absl::Duration LongestWait(absl::Duration lease) { return lease + absl::Seconds(5); }
 
 // Thread-safe.
 class Recoveries {
