@@ -1,5 +1,6 @@
 # Precompiled headers: what nearly every file includes is parsed once for all libraries and once for all tests. Halves the CPU
-# time of a cold build. On in the release preset only: the others see to it that every file includes what it uses.
+# time of a cold build (docs/measurements/2026-12-build-time.md). On in the release preset only: the others see to it that every
+# file includes what it uses.
 option(SASSAY_PRECOMPILED "Parse common headers once" OFF)
 
 if(SASSAY_PRECOMPILED)
@@ -15,15 +16,19 @@ if(SASSAY_PRECOMPILED)
   set(abseil <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/synchronization/mutex.h> <absl/time/time.h>
     <absl/types/optional.h>)
   set(protobuf <google/protobuf/message.h> <google/protobuf/map.h>)
+  set(ours <sassay/v1/bundle.pb.h> <sassay/v1/control.pb.h> <sassay/v1/profiler.pb.h> <sassay/v1/trajectory.pb.h>
+    <sassay/v1/verdict.pb.h>)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "int main() {}\n")
   add_library(sassay_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
-  target_link_libraries(sassay_precompiled PRIVATE sassay_options protobuf::libprotobuf)
-  target_precompile_headers(sassay_precompiled PRIVATE ${standard} ${abseil} ${protobuf})
+  target_link_libraries(sassay_precompiled PRIVATE sassay_options sassay_proto)
+  target_precompile_headers(sassay_precompiled PRIVATE ${standard} ${abseil} ${protobuf} ${ours})
   # As a program: its code is -fPIE.
   add_executable(sassay_precompiled_tests EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/precompiled.cc)
-  target_link_libraries(sassay_precompiled_tests PRIVATE sassay_options protobuf::libprotobuf GTest::gmock GTest::gtest)
+  target_link_libraries(sassay_precompiled_tests PRIVATE sassay_options sassay_proto GTest::gmock GTest::gtest)
+  target_compile_options(sassay_precompiled_tests PRIVATE ${SASSAY_TEST_OPTIONS})
   set_target_properties(sassay_precompiled_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/CMakeFiles)
-  target_precompile_headers(sassay_precompiled_tests PRIVATE <gmock/gmock.h> <gtest/gtest.h> ${standard} ${abseil} ${protobuf})
+  target_precompile_headers(sassay_precompiled_tests PRIVATE <gmock/gmock.h> <gtest/gtest.h> ${standard} ${abseil} ${protobuf}
+    ${ours})
 endif()
 
 # sassay_use_precompiled(TARGET sassay_precompiled|sassay_precompiled_tests)
