@@ -30,6 +30,19 @@ const std::regex& EdgLine() {
   return *pattern;
 }
 
+// At end of source: error: expected a "}"
+const std::regex& EdgEndOfSource() {
+  static const auto* pattern =
+      new std::regex(R"(^At end of source: (catastrophic error|error|warning|remark)( #[\w-]+)?: (.*)$)");
+  return *pattern;
+}
+
+// kernel.cu(1): note #3196-D: to match this "{"
+const std::regex& EdgOpened() {
+  static const auto* pattern = new std::regex(R"(^([^\s():][^():]*)\((\d+)\): note(?: #[\w-]+)?: (to match this .*)$)");
+  return *pattern;
+}
+
 // kernel.cu:10:4: fatal error: message; the assembler says "kernel.cu:10: Error: message"
 const std::regex& GccLine() {
   static const auto* pattern =
@@ -104,6 +117,8 @@ class Parser {
   bool Begin(const std::string& line) {
     std::smatch m;
     if (std::regex_match(line, m, EdgLine())) return Add(m[3], m[1], Number(m[2]), 0, m[5]);
+    if (std::regex_match(line, m, EdgEndOfSource())) return AddAtEndOfSource(m[1], m[3]);
+    if (at_end_of_source_ && std::regex_match(line, m, EdgOpened())) return PlaceWhatIsOpen(m[1], Number(m[2]), m[3]);
     if (std::regex_match(line, m, GccLine())) return Add(m[4], m[1], Number(m[2]), Number(m[3]), m[5]);
     if (std::regex_match(line, m, PtxasLine())) return AddAtPtxLine(m[2], Number(m[1]), m[3]);
     if (std::regex_match(line, m, PtxasGeneral())) return AddFromPtxas(m[1], m[2]);
@@ -113,7 +128,23 @@ class Parser {
     return false;
   }
 
+  // A source that was cut off: no line, but mostly a note of the bracket that is still open follows.
+  bool AddAtEndOfSource(const std::string& severity, const std::string& message) {
+    New(severity, absl::StrCat("at the end of the source: ", message));
+    at_end_of_source_ = true;
+    return true;
+  }
+
+  bool PlaceWhatIsOpen(const std::string& path, uint32_t line, const std::string& message) {
+    Diagnostic& diagnostic = diagnostics_.back();
+    diagnostic.set_message(absl::StrCat(diagnostic.message(), " ", Clean(message)));
+    Place(diagnostic, {path, line});
+    at_end_of_source_ = false;
+    return true;
+  }
+
   Diagnostic& New(const std::string& severity, const std::string& message) {
+    at_end_of_source_ = false;
     Diagnostic& diagnostic = diagnostics_.emplace_back();
     diagnostic.set_severity(Severity(severity));
     diagnostic.set_tool(ToolName(tool_));
@@ -232,6 +263,7 @@ class Parser {
   PtxLines ptx_lines_;
   std::vector<Diagnostic> diagnostics_;
   std::string previous_;
+  bool at_end_of_source_ = false;  // the last diagnostic is one that has no line yet
 };
 
 }  // namespace

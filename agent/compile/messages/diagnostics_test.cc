@@ -50,6 +50,24 @@ TEST_F(DiagnosticsTest, ReadsTheFrontEnd) {
   EXPECT_EQ(found[1].line(), 3u);
 }
 
+TEST_F(DiagnosticsTest, NamesTheBracketThatIsOpenWhereTheSourceWasCutOff) {
+  auto found = Parse(NvccTool::kFrontEnd,
+                     "At end of source: error: expected a \"}\"\n"
+                     "/candidate/kernel.cu(2): note #3196-D: to match this \"{\"\n"
+                     "      x = 3;\n"
+                     "        ^\n"
+                     "\n"
+                     "At end of source: error: expected a \";\"\n"
+                     "\n"
+                     "2 errors detected in the compilation of \"/candidate/kernel.cu\".\n");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(DiagnosticLine(found[0]),
+            "kernel.cu:2: error: at the end of the source: expected a \"}\" to match this \"{\"");
+  EXPECT_EQ(found[0].column(), 7u);
+  EXPECT_EQ(found[0].source_text(), "    x = 3;");
+  EXPECT_EQ(DiagnosticLine(found[1]), "error: at the end of the source: expected a \";\"");
+}
+
 TEST_F(DiagnosticsTest, KeepsPathsThatOnlyEndLikeOneOfOurs) {
   context_.path_names.insert(context_.path_names.begin() + 2, {"./", ""});
   auto found = Parse(NvccTool::kHostCompiler,
