@@ -15,6 +15,7 @@
 #include "agent/cli/invocation.h"
 #include "agent/render/text.h"
 #include "agent/submit/rpc_error.h"
+#include "common/cli/help.h"
 #include "common/cli/usage_error.h"
 #include "common/sandbox/sandbox.h"
 
@@ -103,6 +104,7 @@ std::map<std::string, std::string> Environment() {
 
 int RunAgent(const std::vector<std::string>& arguments, const Terminal& terminal) {
   CLI::App root(kDescription, "mini-ptx-agent");
+  WrapHelp(root, terminal.out_is_terminal ? TerminalColumns() : 0);
   Invocation invocation;
   root.footer(kFooter);
   root.require_subcommand(1);

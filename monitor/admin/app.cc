@@ -5,6 +5,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "common/cli/help.h"
 #include "common/cli/usage_error.h"
 #include "common/terminal/text.h"
 #include "monitor/actions/connection_flags.h"
@@ -72,6 +73,7 @@ int RunAction(const AdminInvocation& invocation, const AdminTerminal& terminal) 
 
 int RunAdmin(const std::vector<std::string>& arguments, const AdminTerminal& terminal) {
   CLI::App root(kDescription, "sassay-admin");
+  WrapHelp(root, terminal.columns);
   AdminInvocation invocation;
   root.footer(kFooter);
   root.require_subcommand(1);

@@ -13,6 +13,7 @@ struct AdminTerminal {
   std::ostream* out;
   std::ostream* err;
   bool color = false;
+  size_t columns = 0;  // help is wrapped to; 0: not
 };
 
 // Exit statuses.

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "common/cli/help.h"
 #include "common/terminal/style.h"
 #include "monitor/admin/app.h"
 
@@ -19,5 +20,6 @@ int main(int argc, char** argv) {
   // gRPC writes its own opinions to standard error, which is the user's.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const bool color = sassay::WantColor("auto", isatty(STDOUT_FILENO) == 1, Variable("NO_COLOR"), Variable("TERM"));
-  return sassay::monitor::RunAdmin(std::vector<std::string>(argv + 1, argv + argc), {&std::cout, &std::cerr, color});
+  return sassay::monitor::RunAdmin(std::vector<std::string>(argv + 1, argv + argc),
+                                   {&std::cout, &std::cerr, color, sassay::TerminalColumns()});
 }

@@ -6,6 +6,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
+#include "common/cli/help.h"
 #include "monitor/actions/connection_flags.h"
 
 namespace sassay::monitor {
@@ -98,6 +99,7 @@ Options ParseOptions(int argc, const char* const* argv) {
   Flags flags;
   options.state = DefaultStateFolder();
   CLI::App app(kDescription, "reliability-monitor");
+  WrapHelp(app, TerminalColumns());
   app.footer(kFooter);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", std::string("reliability-monitor " SASSAY_VERSION));
