@@ -30,6 +30,7 @@
 #include "common/base/proto_json.h"
 #include "common/base/status_macros.h"
 #include "common/process/subprocess.h"
+#include "common/terminal/text.h"
 
 namespace sassay::agent {
 namespace {
@@ -248,6 +249,13 @@ std::string Text(const v1::BatchSummary& summary, const Style& style) {
   return text;
 }
 
+// Where the reasons stand: the summary only counts.
+std::string WhereTheyFailed(const v1::BatchSummary& summary, const BatchArguments& arguments) {
+  if (summary.unusable() == 0) return "";
+  const std::string records = arguments.output.empty() ? "the records" : PrintableLine(arguments.output);
+  return absl::StrCat("why items are unusable: failure.message of their lines in ", records);
+}
+
 int ExitStatus(const v1::BatchSummary& summary, const absl::Status& outcome) {
   if (!outcome.ok()) return ExitStatusOf(outcome);
   if (summary.not_judged() > 0) return kExitInfrastructure;
@@ -265,6 +273,7 @@ int RunBatch(Session& session, const BatchArguments& arguments) {
     session.progress().Finish();
     session.progress().Note(Text(*summary, session.err_style()));
   }
+  if (const std::string where = WhereTheyFailed(*summary, arguments); !where.empty()) session.progress().Note(where);
   if (!outcome.ok()) session.progress().Note(std::string(outcome.message()));
   return ExitStatus(*summary, outcome);
 }

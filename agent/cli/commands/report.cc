@@ -79,7 +79,18 @@ absl::StatusOr<std::string> TextOf(const ReportFlags& flags, const v1::Report& r
   return SectionText(SectionTable(section, report, turns), report, style);
 }
 
+// A table in a file that is called otherwise would surprise whoever opens it.
+absl::Status CheckEnding(const ReportFlags& flags) {
+  const std::string ending = std::filesystem::path(flags.output).extension();
+  if (!flags.format.empty() || ending.empty() || ending == ".html" || ending == ".csv" || ending == ".txt")
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("-o ", flags.output,
+                                                 ": expected a name that ends in .html, .csv or .txt, not in ", ending,
+                                                 "; with --format table, csv or html the name is free"));
+}
+
 absl::Status CheckFlags(const ReportFlags& flags) {
+  RETURN_IF_ERROR(CheckEnding(flags));
   RETURN_IF_ERROR(ParseSection(flags.section).status());
   if (FormatOf(flags) != "html" || flags.section == "scores") return absl::OkStatus();
   return absl::InvalidArgumentError("--section belongs to --format table and csv; a page holds every section.");

@@ -48,6 +48,15 @@ TEST_F(ReportCommandTest, PrintsTheScores) {
   EXPECT_THAT(err_.str(), IsEmpty());
 }
 
+TEST_F(ReportCommandTest, RefusesANameWhoseFormatItCannotWrite) {
+  EXPECT_EQ(Run({"turns.csv", "-o", "scores.pdf"}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("expected a name that ends in .html, .csv or .txt, not in .pdf"));
+  EXPECT_FALSE(std::filesystem::exists(home_.path() / "scores.pdf"));
+  EXPECT_EQ(Run({"turns.csv", "-o", "scores.pdf", "--format", "table"}), 0);
+  EXPECT_EQ(Run({"turns.csv", "-o", "scores.txt"}), 0);
+  EXPECT_EQ(Run({"turns.csv", "-o", "scores"}), 0);
+}
+
 TEST_F(ReportCommandTest, CsvHasOneRowForEachTurnLimit) {
   EXPECT_EQ(Run({"turns.csv", "--format", "csv", "--turns", "2,1"}), 0);
   EXPECT_EQ(out_.str(),
