@@ -44,6 +44,12 @@ absl::Status CheckFacts(absl::string_view name, const NodeFacts& facts) {
   return absl::OkStatus();
 }
 
+Node Gone(Node node) {
+  node.instance.clear();
+  node.draining = true;
+  return node;
+}
+
 }  // namespace
 
 bool Node::Has(absl::string_view gpu) const {
@@ -106,10 +112,31 @@ absl::Status NodeRegistry::Register(const std::string& name, const std::string& 
   RETURN_IF_ERROR(CheckFacts(name, facts));
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(Refresh());
-  Node node{name, instance, facts, now_(), false};
+  const Node node{name, instance, facts, now_(), false};
   RETURN_IF_ERROR(CheckFree(node));
+  RETURN_IF_ERROR(TakeOver(node));
+  RETURN_IF_ERROR(Keep(node));
+  // No transaction spans this: another front end may have let in somebody else meanwhile. Whoever sees that gives way.
+  RETURN_IF_ERROR(Refresh());
+  if (absl::Status free = CheckFree(node); !free.ok()) {
+    RETURN_IF_ERROR(store_.DropNode(name, instance));
+    RETURN_IF_ERROR(Refresh());
+    return free;
+  }
   spdlog::info("node {} registers {} GPUs", name, facts.gpus_size());
-  return Keep(std::move(node));
+  return absl::OkStatus();
+}
+
+absl::Status NodeRegistry::TakeOver(const Node& node) {
+  const std::map<std::string, NodePtr> others = nodes_;
+  for (const auto& [name, other] : others) {
+    const bool shares = std::any_of(node.facts.gpus().begin(), node.facts.gpus().end(),
+                                    [&](const NodeGpu& gpu) { return other->Has(gpu.uuid()); });
+    if (name == node.name || other->instance.empty() || !shares) continue;
+    spdlog::warn("node {} has a GPU of node {}, which is silent: it must register again", node.name, name);
+    RETURN_IF_ERROR(Keep(Gone(*other)));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<NodeRegistry::NodePtr> NodeRegistry::FindLocked(const std::string& name, const std::string& instance) {
@@ -142,11 +169,8 @@ absl::Status NodeRegistry::Leave(const std::string& name, const std::string& ins
   const absl::StatusOr<NodePtr> known = FindLocked(name, instance);
   if (absl::IsNotFound(known.status())) return absl::OkStatus();
   RETURN_IF_ERROR(known.status());
-  Node node = **known;
-  node.instance.clear();
-  node.draining = true;
   spdlog::info("node {} leaves", name);
-  return Keep(std::move(node));
+  return Keep(Gone(**known));
 }
 
 std::vector<NodeRegistry::NodePtr> NodeRegistry::Known() {

@@ -63,7 +63,8 @@ class NodeRegistry {
   explicit NodeRegistry(store::Store& store, std::function<absl::Time()> now = absl::Now)
       : store_(store), now_(std::move(now)) {}
 
-  // INVALID_ARGUMENT for facts that cannot be; ALREADY_EXISTS says which living node has the name or a GPU.
+  // INVALID_ARGUMENT for facts that cannot be; ALREADY_EXISTS says which living node has the name or a GPU. A silent
+  // node that had one of them is not registered any more: should it wake, it must come again.
   absl::Status Register(const std::string& name, const std::string& instance, const sassay::v1::NodeFacts& facts)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // NOT_FOUND: that instance is not registered.
@@ -89,6 +90,8 @@ class NodeRegistry {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Keep(Node node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckFree(const Node& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // From silent nodes that had its GPUs under another name.
+  absl::Status TakeOver(const Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   store::Store& store_;
   const std::function<absl::Time()> now_;

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+
 #include "common/base/files.h"
 #include "profiler_service/store/sqlite/sqlite_store.h"
+#include "profiler_service/store/testing/forwarding_store.h"
 
 namespace sassay::cluster {
 namespace {
@@ -71,6 +75,52 @@ TEST_F(NodeRegistryTest, ANameAndAGpuBelongToOneLivingProcess) {
   now_ += NodeRegistry::kSilence;
   EXPECT_TRUE(AnotherFrontEnd().Register("pool/a", "j", With({"GPU-1"})).ok());
   EXPECT_TRUE(absl::IsNotFound(registry_.Beat("pool/a", "i", false))) << "its name was taken over";
+}
+
+// As where one host's node was started under another name while the old process was paused.
+TEST_F(NodeRegistryTest, ASilentNodeWhoseGpuIsAnothersNowMustComeAgain) {
+  ASSERT_TRUE(registry_.Register("pool/a", "i", With({"GPU-1"})).ok());
+  now_ += NodeRegistry::kSilence;
+  ASSERT_TRUE(AnotherFrontEnd().Register("pool/b", "j", With({"GPU-1"})).ok());
+  EXPECT_TRUE(absl::IsNotFound(registry_.Beat("pool/a", "i", false)));
+  EXPECT_TRUE(absl::IsNotFound(AnotherFrontEnd().Find("pool/a", "i").status()));
+  EXPECT_THAT(Living(), testing::ElementsAre("pool/b"));
+  EXPECT_TRUE(absl::IsAlreadyExists(registry_.Register("pool/a", "i", With({"GPU-1"}))));
+  ASSERT_TRUE(AnotherFrontEnd().Leave("pool/b", "j").ok());
+  EXPECT_TRUE(registry_.Register("pool/a", "i", With({"GPU-1"})).ok());
+  EXPECT_THAT(Living(), testing::ElementsAre("pool/a"));
+}
+
+TEST_F(NodeRegistryTest, ASilentNodeThatLostNothingGoesOn) {
+  ASSERT_TRUE(registry_.Register("pool/a", "i", With({"GPU-1"})).ok());
+  now_ += NodeRegistry::kSilence;
+  ASSERT_TRUE(AnotherFrontEnd().Register("pool/b", "j", With({"GPU-2"})).ok());
+  EXPECT_TRUE(registry_.Beat("pool/a", "i", false).ok());
+  EXPECT_THAT(Living(), testing::ElementsAre("pool/a", "pool/b"));
+}
+
+// A store whose first PutNode comes after another front end has let a node in.
+class Overtaken : public store::ForwardingStore {
+ public:
+  Overtaken(store::Store& real, std::function<void()> first) : ForwardingStore(real), first_(std::move(first)) {}
+  absl::Status PutNode(const store::NodeRecord& node) override {
+    if (first_ != nullptr) std::exchange(first_, nullptr)();
+    return ForwardingStore::PutNode(node);
+  }
+
+ private:
+  std::function<void()> first_;
+};
+
+TEST_F(NodeRegistryTest, TwoFrontEndsDoNotLetInOneGpuTwice) {
+  Overtaken overtaken(*store_, [this] { ASSERT_TRUE(registry_.Register("pool/a", "i", With({"GPU-1"})).ok()); });
+  NodeRegistry late(overtaken, [this] { return now_; });
+  const absl::Status second = late.Register("pool/b", "j", With({"GPU-1"}));
+  EXPECT_TRUE(absl::IsAlreadyExists(second)) << second;
+  EXPECT_THAT(std::string(second.message()), HasSubstr("pool/a"));
+  EXPECT_THAT(Living(), testing::ElementsAre("pool/a"));
+  EXPECT_TRUE(registry_.Beat("pool/a", "i", false).ok());
+  EXPECT_TRUE(absl::IsNotFound(late.Beat("pool/b", "j", false)));
 }
 
 TEST_F(NodeRegistryTest, WhoeverLeavesIsKnownAndMakesRoomAtOnce) {
