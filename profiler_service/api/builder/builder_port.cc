@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/base/status_macros.h"
+#include "common/rpc/protocol.h"
 #include "profiler_service/api/builder/build_stream.h"
 
 namespace sassay::api {
@@ -15,6 +16,8 @@ absl::StatusOr<Caller> BuilderPort::Admit(const grpc::CallbackServerContext& con
   const absl::string_view token =
       header == metadata.end() ? "" : absl::string_view(header->second.data(), header->second.size());
   ASSIGN_OR_RETURN(Caller caller, parts_.tokens.Authenticate(token));
+  ASSIGN_OR_RETURN(const Peer client, PeerOf(metadata));
+  RETURN_IF_ERROR(CheckClient(client, parts_.oldest_client));
   if (caller.role != Role::kNode) return caller;
   return absl::PermissionDeniedError("this token is a node's; a client's builds candidates");
 }

@@ -3,6 +3,7 @@
 #define SASSAY_PROFILER_SERVICE_API_BUILDER_BUILDER_PORT_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -33,6 +34,7 @@ struct BuilderParts {
   // In which the sources must have arrived.
   absl::Duration upload_deadline;
   sassay::v1::GetBuilderResponse facts;
+  uint32_t oldest_client;  // protocol; older clients are refused
 };
 
 // Threads: gRPC's call it at once; builds run in their places.
@@ -47,7 +49,7 @@ class BuilderPort final : public sassay::v1::Builder::CallbackService {
       grpc::CallbackServerContext* context) override;
 
  private:
-  // UNAUTHENTICATED; PERMISSION_DENIED for a node's token.
+  // UNAUTHENTICATED; FAILED_PRECONDITION for a client that is too old; PERMISSION_DENIED for a node's token.
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context) const;
 
   BuilderParts parts_;

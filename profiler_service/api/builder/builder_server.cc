@@ -46,7 +46,7 @@ struct BuilderServer::Parts {
         streams(options.max_streams_per_tenant),
         places({options.build.places, options.build.max_builds, options.build.max_builds_per_tenant}),
         port({*tokens, streams, places, draining, metrics, std::move(run), LimitsOf(options), upload_deadline,
-              FactsOf(options, toolkit_version)}) {
+              FactsOf(options, toolkit_version), options.oldest_client}) {
     tokens->OnChange([this](const TokenChange&) {
       streams.EndUnless([this](const Caller& caller) { return tokens->StillValid(caller); });
     });

@@ -38,8 +38,10 @@ struct Heard {
 // One call, part by part.
 class Call {
  public:
-  Call(sassay::v1::Builder::StubInterface& stub, const std::string& token) {
+  // Without `protocol` it tells none, as the versions before that had one.
+  Call(sassay::v1::Builder::StubInterface& stub, const std::string& token, const std::string& protocol) {
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
+    if (!protocol.empty()) context_.AddMetadata("sassay-protocol", protocol);
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     stream_ = stub.Build(&context_);
   }
@@ -105,7 +107,9 @@ class BuilderServerTest : public testing::Test {
       return absl::CancelledError("ended");
     };
   }
-  std::unique_ptr<Call> NewCall(const std::string& token = "") { return std::make_unique<Call>(*stub_, token); }
+  std::unique_ptr<Call> NewCall(const std::string& token = "", const std::string& protocol = "") {
+    return std::make_unique<Call>(*stub_, token, protocol);
+  }
   // A call whose build runs and hangs.
   std::unique_ptr<Call> HangingCall(const std::string& token = "") {
     auto call = NewCall(token);
@@ -249,6 +253,27 @@ TEST_F(BuilderServerTest, TokensDecideWhoBuilds) {
   ASSERT_TRUE(RevokeTokens(options_.token_file, "ann").ok());
   EXPECT_EQ(call->HearAll().status.error_code(), grpc::UNAUTHENTICATED);
   EXPECT_EQ(stopped_, 1);
+}
+
+TEST_F(BuilderServerTest, AClientThatIsTooOldIsRefusedWithBothVersions) {
+  const std::string ann = AddToken("ann", Role::kTenant);
+  options_.oldest_client = 2;
+  Start([](const BuildJob&, absl::string_view, const Stop&) { return BuildJobOutcome(); });
+  const auto refused = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
+    EXPECT_THAT(status.error_message(), HasSubstr("protocol 1) is too old"));
+    EXPECT_THAT(status.error_message(), HasSubstr("(Sassay " SASSAY_VERSION ", protocol 2) serves protocol 2"));
+  };
+  refused(NewCall(ann)->HearAll().status);
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer " + ann);
+  sassay::v1::GetBuilderResponse facts;
+  refused(stub_->GetBuilder(&context, {}, &facts));
+  EXPECT_EQ(NewCall(ann, "two")->HearAll().status.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(NewCall("sassay_wrong")->HearAll().status.error_code(), grpc::UNAUTHENTICATED) << "strangers hear nothing";
+  const auto current = NewCall(ann, "2");
+  current->SendAll();
+  EXPECT_TRUE(current->HearAll().status.ok());
 }
 
 TEST_F(BuilderServerTest, SourcesThatDoNotComeAreNotWaitedFor) {

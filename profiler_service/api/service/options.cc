@@ -439,7 +439,8 @@ constexpr const char* kBuilderReads[] = {"--role",         "--config",
                                          "--cuda-home",    "--drain",
                                          "--build-places", "--build-deadline",
                                          "--check",        "--max-streams-per-tenant",
-                                         "--max-builds",   "--max-builds-per-tenant"};
+                                         "--max-builds",   "--max-builds-per-tenant",
+                                         "--oldest-client"};
 
 absl::Status CheckBuilderFlag(const std::string& flag, ServiceRole role) {
   const bool of_builders = absl::StartsWith(flag, "--build-") || absl::StartsWith(flag, "--max-builds");

@@ -186,10 +186,11 @@ TEST_F(OptionsTest, WhatARoleDoesNotReadIsRefused) {
 }
 
 TEST_F(OptionsTest, ABuilderKeepsItsStateBesideAServicesAndHasAPlaceForEachCore) {
-  const CommandLine builder = Parse({"--role", "builder", "--build-deadline", "5m"});
+  const CommandLine builder = Parse({"--role", "builder", "--build-deadline", "5m", "--oldest-client", "2"});
   EXPECT_EQ(builder.options.state, Parse({}).options.state + "/builder");
   EXPECT_GE(builder.options.build.places, 1u);
   EXPECT_EQ(builder.options.build.deadline, absl::Minutes(5));
+  EXPECT_EQ(builder.options.oldest_client, 2u);
   EXPECT_TRUE(CheckOptions(builder.options).ok()) << CheckOptions(builder.options);
   EXPECT_EQ(Parse({"--role", "builder", "--state", "/s"}).options.state, "/s");
   EXPECT_EQ(Parse({"--build-places", "0"}).exit_code, 2);
