@@ -84,6 +84,7 @@ function(sassay_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  # What may take long begins first (COST), so that nobody waits for it at the end.
   # The instrumented emulator takes ten times as long.
   if(SASSAY_SANITIZE)
     math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")
@@ -104,7 +105,7 @@ function(sassay_test name)
   endif()
   if(ARG_WHOLE)
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} ENVIRONMENT
       "SASSAY_TEST_BIN=${CMAKE_BINARY_DIR}/bin;SASSAY_TEST_SOURCE=${PROJECT_SOURCE_DIR};${ARG_ENVIRONMENT}")
     return()
   endif()
@@ -115,7 +116,7 @@ function(sassay_test name)
   string(REPLACE ";" "${slashes};" environment "${environment}")
   string(REPLACE ";" "${slashes};" labels "${ARG_LABELS}")
   gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
+    PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
 endfunction()
 
 # sassay_fuzz_target(x_fuzz SOURCES x_fuzz.cc DEPS t … [CORPUS dir]): a libFuzzer target; a short run is a test.
