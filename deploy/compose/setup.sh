@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes what compose.yaml wants to find beside it: passwords, tokens and a certificate in secrets/, folders in state/, ids in .env. What is
+# Makes what compose.yaml wants to find beside it: passwords, tokens and certificates in secrets/, folders in state/, ids in .env. What is
 # there stays; remove a file to have it made anew. All of it belongs to who runs this, and so do the containers that read it.
 #
 #   deploy/compose/setup.sh [FOLDER]      FOLDER: where compose.yaml lies (default: here)
@@ -13,7 +13,7 @@ cd "${1:-$here}"
 [[ $(id -u) -ne 0 ]] || echo "setup: run as root, so containers run as root, too; better as an ordinary user" >&2
 
 umask 077
-mkdir -p secrets state/frontend state/node state/grafana/dashboards/sassay
+mkdir -p secrets state/frontend state/node state/builder state/grafana/dashboards/sassay
 password() { [[ -s $1 ]] || openssl rand -hex 24 >"$1"; }
 password secrets/postgres_password
 password secrets/grafana_password
@@ -29,15 +29,21 @@ token admin admin
 token client tenant
 token node node
 
-if [[ ! -s secrets/frontend.crt ]]; then
+if [[ ! -s secrets/ca.crt ]]; then
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -subj "/CN=Sassay in compose" \
     -keyout secrets/ca.key -out secrets/ca.crt 2>/dev/null
-  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/CN=frontend" -keyout secrets/frontend.key \
-    -out secrets/frontend.csr 2>/dev/null
-  openssl x509 -req -in secrets/frontend.csr -CA secrets/ca.crt -CAkey secrets/ca.key -CAcreateserial -days 825 \
-    -extfile <(echo "subjectAltName=DNS:frontend,DNS:localhost,IP:127.0.0.1") -out secrets/frontend.crt 2>/dev/null
-  rm secrets/frontend.csr
 fi
+certificate() {
+  [[ ! -s secrets/$1.crt ]] || return 0
+  [[ -s secrets/ca.key ]] || { echo "setup: no secrets/ca.key to sign secrets/$1.crt with: put it back, or remove secrets/ca.crt and *.crt" >&2; exit 1; }
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/CN=$1" -keyout "secrets/$1.key" \
+    -out "secrets/$1.csr" 2>/dev/null
+  openssl x509 -req -in "secrets/$1.csr" -CA secrets/ca.crt -CAkey secrets/ca.key -CAcreateserial -days 825 \
+    -extfile <(echo "subjectAltName=DNS:$1,DNS:localhost,IP:127.0.0.1") -out "secrets/$1.crt" 2>/dev/null
+  rm "secrets/$1.csr"
+}
+certificate frontend
+certificate builder
 
 [[ -s .env ]] || printf 'SASSAY_UID=%s\nSASSAY_GID=%s\n' "$(id -u)" "$(id -g)" >.env
 echo "ready: docker compose up --build --wait" >&2

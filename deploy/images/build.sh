@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the images sassay-frontend, sassay-node and sassay-agent with docker, podman or buildah, whichever is there first (or $BUILDER).
+# Builds the images sassay-frontend, sassay-node, sassay-builder and sassay-agent with docker, podman or buildah, whichever is there first (or $BUILDER).
 #
-#   deploy/images/build.sh [--own-base] [frontend] [node] [agent]        default: all three
+#   deploy/images/build.sh [--own-base] [frontend] [node] [builder] [agent]        default: all
 #
 # --own-base makes the base image here, of Debian's packages (debootstrap, as root), instead of taking the pinned ones of a registry: for
 # machines that reach Debian and PyPI only. Its images are for tests. $NODE_WHEELS replaces the node's lists of wheels: cuda_tools.txt alone
@@ -14,11 +14,11 @@ images=()
 for argument in "$@"; do
   case $argument in
     --own-base) own_base=yes ;;
-    frontend | node | agent) images+=("$argument") ;;
-    *) echo "usage: deploy/images/build.sh [--own-base] [frontend] [node] [agent]" >&2; exit 2 ;;
+    frontend | node | builder | agent) images+=("$argument") ;;
+    *) echo "usage: deploy/images/build.sh [--own-base] [frontend] [node] [builder] [agent]" >&2; exit 2 ;;
   esac
 done
-[[ ${#images[@]} -gt 0 ]] || images=(frontend node agent)
+[[ ${#images[@]} -gt 0 ]] || images=(frontend node builder agent)
 
 # A client without its daemon builds nothing.
 works() { command -v "$1" >/dev/null && "$1" info >/dev/null 2>&1; }

@@ -96,7 +96,7 @@ def hardening(compose):
         if "no-new-privileges:true" not in service.get("security_opt", []) or service.get("privileged"):
             yield f"{name}: may gain privileges"
         weak = [o for o in service.get("security_opt", []) if "unconfined" in o]
-        if weak and name != "node":
+        if weak and name not in ("node", "builder"):
             yield f"{name}: {weak}"
         for key, value in service.get("environment", {}).items():
             if re.search(r"PASSWORD|TOKEN|SECRET", key) and not key.endswith("FILE"):
@@ -124,6 +124,7 @@ BREAKS = [
     (isolation, ("services", "node", "networks"), ["cluster", "scrape", "edge"]),
     (isolation, ("services", "node", "networks"), ["cluster", "scrape", "dashboards"]),
     (isolation, ("services", "node", "networks"), ["cluster"]),
+    (isolation, ("services", "builder", "networks"), ["builds", "cluster"]),
     (isolation, ("networks", "cluster"), {}),
     (isolation, ("services", "grafana", "ports"), ["3000:3000"]),
     (hardening, ("services", "postgres", "image"), "postgres:15"),
@@ -133,6 +134,7 @@ BREAKS = [
     (hardening, ("services", "prometheus", "read_only"), False),
     (hardening, ("services", "postgres", "environment", "POSTGRES_PASSWORD"), "x"),
     (draining, ("services", "node", "stop_grace_period"), "30s"),
+    (draining, ("services", "builder", "stop_grace_period"), "30s"),
 ]
 
 
@@ -239,8 +241,8 @@ class ProgramsTest(unittest.TestCase):
     def test_setup_makes_a_certificate_for_who_asks(self):
         with tempfile.TemporaryDirectory() as place:
             self.set_up(place)
-            for host in ("frontend", "localhost"):
-                ran = subprocess.run(["openssl", "verify", "-CAfile", "secrets/ca.crt", "-verify_hostname", host, "secrets/frontend.crt"],
+            for name, host in (("frontend", "frontend"), ("frontend", "localhost"), ("builder", "builder"), ("builder", "localhost")):
+                ran = subprocess.run(["openssl", "verify", "-CAfile", "secrets/ca.crt", "-verify_hostname", host, f"secrets/{name}.crt"],
                                      capture_output=True, text=True, cwd=place)
                 self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
 

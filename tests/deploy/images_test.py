@@ -14,7 +14,7 @@ import unittest
 import suites
 
 PACKAGE = "build/package/"
-FILES = {"frontend", "node", "agent"}
+FILES = {"frontend", "node", "builder", "agent"}
 
 
 def dockerfiles():
