@@ -1,5 +1,6 @@
 #include "profiler_service/store/sql/attempts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,6 +36,14 @@ absl::Status InsertAttempt(Db& db, Attempt attempt) {
       .Run();
 }
 
+// A node says how long it held a GPU, and what all said is added up for ever: nobody holds one for longer than a day,
+// and no word makes the sum run over.
+constexpr uint64_t kLongestHeldNs = 24ull * 3600 * 1'000'000'000;
+
+uint64_t PlusHeld(uint64_t sum, uint64_t device_ns) {
+  return std::min(kLongestHeldNs, sum + std::min(kLongestHeldNs, device_ns));
+}
+
 bool EndsAttempt(const Event& event) { return event.has_retrying() || event.has_excluded() || event.has_verdict(); }
 
 // What the stages of the attempt that runs took, as its events say.
@@ -43,7 +52,7 @@ absl::StatusOr<uint64_t> GpuTimeSoFar(Db& db, const Submission& submission) {
                    Events(db, submission.id, 0, static_cast<int>(submission.last_sequence)));
   uint64_t gpu_ns = 0;
   for (const Event& event : events) {
-    gpu_ns = EndsAttempt(event) ? 0 : gpu_ns + event.stage_finished().report().device_ns();
+    gpu_ns = EndsAttempt(event) ? 0 : PlusHeld(gpu_ns, event.stage_finished().report().device_ns());
   }
   return gpu_ns;
 }
@@ -170,7 +179,8 @@ absl::StatusOr<std::vector<Attempt>> ReadAttempts(Query query) {
 
 uint64_t GpuTimeOf(const Verdict& verdict) {
   uint64_t sum = 0;
-  for (const sassay::v1::StageReport& stage : verdict.stages()) sum += stage.cached() ? 0 : stage.device_ns();
+  for (const sassay::v1::StageReport& stage : verdict.stages())
+    sum = PlusHeld(sum, stage.cached() ? 0 : stage.device_ns());
   return sum;
 }
 

@@ -1,6 +1,8 @@
 // What every Store must do with attempts, exclusions, provisional timings, holds, incidents and usage.
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/proto_time.h"
 #include "profiler_service/store/testing/store_conformance.h"
@@ -301,6 +303,26 @@ TEST_P(StoreConformance, WhatATenantHasUsedIsTheSumOverItsVerdictsAndOutlivesThe
   EXPECT_EQ(UsageOf("ann").gpu_ns(), 301u);
   EXPECT_EQ(store_->Usage("", now_)->size(), 2u);
   EXPECT_THAT(*store_->Usage("nobody", now_), IsEmpty());
+}
+
+TEST_P(StoreConformance, NoWordOfANodesMakesWhatATenantHasUsedRunOver) {
+  const auto day = static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Hours(24)));
+  constexpr uint64_t kLie = std::numeric_limits<uint64_t>::max();
+  Accept("ann", "lies");
+  const Lease lease = *Acquire();
+  Event stage;
+  stage.mutable_stage_finished()->mutable_report()->set_device_ns(kLie);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Await<Event>([&](Callback<Event> done) { store_->Append(lease, stage, std::move(done)); }).ok());
+  }
+  ASSERT_TRUE(Return(lease, Ended::kStopped, "f").ok());
+  sassay::v1::Verdict verdict = Correct(kLie);
+  verdict.add_stages()->set_device_ns(kLie / 2);
+  ASSERT_TRUE(FinishOn("g", *Acquire(), verdict).ok());
+  Accept("ann", "does not");
+  ASSERT_TRUE(FinishOn("g", *Acquire(), Correct(5)).ok());
+  EXPECT_EQ(UsageOf("ann").verdicts(), 2u);
+  EXPECT_EQ(UsageOf("ann").gpu_ns(), day + 5);
 }
 
 TEST_P(StoreConformance, HoldsAreKeptByGpuAndHolder) {

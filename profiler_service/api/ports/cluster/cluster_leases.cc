@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/proto_time.h"
 #include "common/base/status_macros.h"
+#include "common/base/utf8.h"
 #include "profiler_service/api/ports/cluster/cluster_port.h"
 #include "profiler_service/cluster/convert.h"
 #include "profiler_service/queue/bounded.h"
@@ -274,7 +275,7 @@ ServerUnaryReactor* ClusterPort::Return(CallbackServerContext* context, const sa
     if (good.ok()) good = ended.status();
     if (!good.ok()) return reply(good);
     const Lease lease = caller.LeaseOf(request->lease());
-    const std::string reason = request->reason().substr(0, kMostReasonBytes);
+    const std::string reason = ToUtf8(absl::string_view(request->reason()).substr(0, kMostReasonBytes));
     port_.store.Return(lease, reason, *ended, FromProto(request->ending()), TimeOf(request->at()),
                        [this, request, response, reply, reason, name = caller.name,
                         id = lease.submission.id](absl::StatusOr<Event> event) {

@@ -316,6 +316,21 @@ TEST_F(ClusterPortTest, AVerdictWhoseAnswerWasLostIsAnsweredAgainAndNoOther) {
   EXPECT_EQ(store_->Events("id-1", 0, 10)->size(), 2u) << "accepted, and one verdict";
 }
 
+TEST_F(ClusterPortTest, AReasonThatIsCutStaysText) {
+  Submit("id-1");
+  sassay::v1::ReturnRequest request;
+  *request.mutable_lease() = honest_.Acquire(1).lease();
+  request.set_reason(std::string(4095, 'a') + "\u00e9");
+  request.set_end(sassay::v1::ATTEMPT_END_STOPPED);
+  SetTimestamp(kClusterTestNow, *request.mutable_at());
+  sassay::v1::ReturnResponse response;
+  ASSERT_TRUE(honest_.Call(&Cluster::Stub::Return, request, &response).ok());
+  const auto events = store_->Events("id-1", 0, 10);
+  ASSERT_TRUE(events.ok()) << events.status();
+  EXPECT_EQ(events->back().retrying().reason(), std::string(4095, 'a') + "?");
+  EXPECT_EQ(honest_.Finish(honest_.Verdict(honest_.Acquire(2).lease())), grpc::OK);
+}
+
 TEST_F(ClusterPortTest, AReturnWhoseAnswerWasLostIsAnsweredAgain) {
   Submit("id-1");
   sassay::v1::ReturnRequest request;
