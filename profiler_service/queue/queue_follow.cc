@@ -13,31 +13,37 @@ namespace {
 // A process settles its own timings within Finality::kPatience; what is older was left behind by one that is gone.
 const absl::Duration kLeftBehind = 2 * Finality::kPatience;
 
-}  // namespace
-
-absl::StatusOr<int> Queue::TakeBackOf(absl::string_view prefix, absl::string_view but, PreviousProcess how) {
-  const bool crashed = how == PreviousProcess::kCrashed;
-  const char* reason = crashed ? "the process that ran it crashed" : "the process that ran it was killed";
-  ASSIGN_OR_RETURN(const std::vector<store::Lease> leases, store_.LeasesOf(prefix));
+// Those leases of owners that begin with `prefix` which are `meant`; how many.
+absl::StatusOr<int> TakeBackEach(store::Store& store, absl::string_view prefix,
+                                 const std::function<bool(const store::Lease&)>& meant,
+                                 const std::function<absl::Status(const store::Lease&)>& take_back) {
+  ASSIGN_OR_RETURN(const std::vector<store::Lease> leases, store.LeasesOf(prefix));
   int count = 0;
   for (const store::Lease& lease : leases) {
-    if (!but.empty() && absl::StartsWith(lease.owner, but)) continue;
-    RETURN_IF_ERROR(TakeBack(lease, reason, crashed ? store::Ended::kCrashed : store::Ended::kKilled));
+    if (!meant(lease)) continue;
+    RETURN_IF_ERROR(take_back(lease));
     ++count;
   }
   return count;
 }
 
+}  // namespace
+
+absl::StatusOr<int> Queue::TakeBackOf(absl::string_view prefix, absl::string_view but, PreviousProcess how) {
+  const bool crashed = how == PreviousProcess::kCrashed;
+  return TakeBackEach(
+      store_, prefix, [&](const store::Lease& lease) { return but.empty() || !absl::StartsWith(lease.owner, but); },
+      [&](const store::Lease& lease) {
+        return crashed ? TakeBack(lease, "the process that ran it crashed", store::Ended::kCrashed)
+                       : TakeBack(lease, "the process that ran it was killed", store::Ended::kKilled);
+      });
+}
+
 absl::StatusOr<int> Queue::TakeBackUnheard(absl::string_view prefix,
                                            const std::function<bool(const store::Lease&)>& unheard) {
-  ASSIGN_OR_RETURN(const std::vector<store::Lease> leases, store_.LeasesOf(prefix));
-  int count = 0;
-  for (const store::Lease& lease : leases) {
-    if (!unheard(lease)) continue;
-    RETURN_IF_ERROR(TakeBack(lease, "word of its lease did not reach the node", store::Ended::kStopped));
-    ++count;
-  }
-  return count;
+  return TakeBackEach(store_, prefix, unheard, [this](const store::Lease& lease) {
+    return TakeBack(lease, "word of its lease did not reach the node", store::Ended::kStopped);
+  });
 }
 
 absl::Status Queue::TakeBackPredecessors(PreviousProcess previous) {

@@ -42,16 +42,13 @@ absl::StatusOr<absl::Duration> LeaseOf(uint64_t lease_ns) {
   return absl::Nanoseconds(std::min(lease_ns, longest));
 }
 
-absl::Status CheckLeases(absl::string_view field, int leases) {
-  if (leases <= kMostLeases) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, ": expected at most ", kMostLeases, ", got ", leases));
+absl::Status CheckCount(absl::string_view field, int count, int most) {
+  if (count <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected at most ", most, ", got ", count));
 }
 
 absl::Status CheckEvents(const sassay::v1::AppendRequest& request) {
-  if (request.events_size() > kMostEvents) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("events: expected at most ", kMostEvents, ", got ", request.events_size()));
-  }
+  RETURN_IF_ERROR(CheckCount("events", request.events_size(), kMostEvents));
   for (const sassay::v1::EventOfLease& each : request.events()) {
     if (each.event().has_stage_started() || each.event().has_stage_finished()) continue;
     return absl::InvalidArgumentError(
@@ -134,7 +131,7 @@ absl::Status ClusterPort::TakeBackOfPredecessor(const NodeCaller& caller, sassay
 // Numbers order what a node says and what it was given, so that a sign of life that comes late itself takes nothing
 // from it.
 absl::Status ClusterPort::TakeBackUnheard(const NodeCaller& caller, const sassay::v1::HeldLeases& held) {
-  RETURN_IF_ERROR(CheckLeases("held.leases", held.leases_size()));
+  RETURN_IF_ERROR(CheckCount("held.leases", held.leases_size(), kMostLeases));
   std::set<std::pair<std::string, uint64_t>> known;
   for (const sassay::v1::LeaseId& id : held.leases()) known.emplace(id.submission_id(), id.epoch());
   const auto unheard = [&](const Lease& lease) {
@@ -299,7 +296,7 @@ ServerUnaryReactor* ClusterPort::Renew(CallbackServerContext* context, const sas
                                        sassay::v1::RenewResponse* response) {
   const auto act = [this, request, response](const NodeCaller& caller) -> absl::Status {
     ASSIGN_OR_RETURN(const absl::Duration lease, LeaseOf(request->lease_ns()));
-    RETURN_IF_ERROR(CheckLeases("leases", request->leases_size()));
+    RETURN_IF_ERROR(CheckCount("leases", request->leases_size(), kMostLeases));
     std::vector<Lease> leases;
     for (const sassay::v1::LeaseId& id : request->leases()) leases.push_back(caller.LeaseOf(id));
     ASSIGN_OR_RETURN(const std::vector<store::Renewal> renewals, port_.store.Renew(leases, parts_.now() + lease));
